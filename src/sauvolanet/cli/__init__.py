@@ -1,0 +1,62 @@
+"""The command line: one module per command, each with ``add_arguments(parser)`` and ``run(args) -> int``.
+
+A command's module is imported only when that command is asked for, so ``sauvolanet --help`` stays light.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from .. import __version__
+from ..errors import SauvolanetError
+
+# name -> one line for --help; the module is sauvolanet.cli.NAME with "_" for "-".
+COMMANDS = {
+    "binarize": "turn scans into black ink on white paper: files, folders, TIFF, PDF",
+    "explain": "show how a model decided: thresholds, window attention, result, as one picture",
+    "compare": "one picture with several methods side by side",
+    "evaluate": "score a model, a method or a folder of results on data sets with truth",
+    "datasets": "list the known data sets, or check a folder of them",
+    "methods": "list the methods with their options, or one of them in full",
+    "models": "list the shipped models, or one of them in full",
+    "train": "train a model on pages with truth",
+    "export": "write a training run as a model",
+    "import-keras": "read the authors' Keras checkpoint and write a model",
+    "synth": "write synthetic pages with exact truth",
+    "paper": "recompute a table or figure of the paper",
+    "serve": "open the web page and the HTTP service",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the result is the process's exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    width = max(map(len, COMMANDS))
+    listing = "\n".join(f"  {name:<{width}}  {line}" for name, line in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="sauvolanet",
+        description="Document binarization: black ink on white paper from gray or colour scans.",
+        epilog=f"commands:\n{listing}\n\n'sauvolanet COMMAND --help' tells more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"sauvolanet {__version__}")
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
+    args = parser.parse_args(argv[:1])
+    module = importlib.import_module(f"{__name__}.{args.command.replace('-', '_')}")
+    sub = argparse.ArgumentParser(prog=f"sauvolanet {args.command}", description=module.__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    module.add_arguments(sub)
+    try:
+        return int(module.run(sub.parse_args(argv[1:])) or 0)
+    except SauvolanetError as problem:
+        print(f"sauvolanet: {problem}", file=sys.stderr)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        print("sauvolanet: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        sys.stderr.close()
+        return 0

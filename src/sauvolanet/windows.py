@@ -1,0 +1,138 @@
+"""Mean and deviation of gray in a square window: the numpy truth, and the way to the compiled kernels beside it.
+
+Only pixels inside the page count. Sums are integer sums of the uint8 gray, so they are exact and do not depend on
+where a band of rows begins. Kernels live in modules named ``…_kernels`` that import numba at the top and are loaded
+with `compiled`, so that importing sauvolanet stays light and numpy serves where numba is absent.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Gray = npt.NDArray[np.uint8]
+Surface = npt.NDArray[np.float32]
+Ink = npt.NDArray[np.bool_]
+
+_warned = False
+_lock = threading.Lock()
+_pool: tuple[int, ThreadPoolExecutor] | None = None  # the process it was made in, and the pool
+
+
+def compiled(module: str) -> ModuleType | None:
+    """The kernel module of that full name, or None where numba cannot be used (one warning, then numpy serves).
+
+    ``SAUVOLANET_NO_NUMBA=1`` asks for numpy on purpose. Numba keeps its cache beside the package, or in the user's
+    cache folder where that is not writable; where neither can be written, a temporary folder serves for this user.
+    """
+    global _warned
+    if os.environ.get("SAUVOLANET_NO_NUMBA"):
+        return None
+    try:
+        return importlib.import_module(module)
+    except RuntimeError as problem:  # numba: "no locator available"
+        if "locator" not in str(problem):
+            raise
+        import tempfile
+
+        import numba
+
+        numba.config.CACHE_DIR = os.path.join(tempfile.gettempdir(), f"sauvolanet-cache-{os.getuid()}")
+        return importlib.import_module(module)
+    except ImportError as problem:
+        if not _warned:
+            _warned = True
+            warnings.warn(f"numba is not usable ({problem}); numpy serves instead, several times slower",
+                          RuntimeWarning, stacklevel=2)  # fmt: skip
+        return None
+
+
+def cores() -> int:
+    """Processor cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_bands(height: int, threads: int | None, work: Callable[[int, int], Any], least: int = 16) -> list[Any]:
+    """Run ``work(first, last)`` on bands of rows that together cover ``range(height)``; results in order.
+
+    threads : number of bands; None means all cores; 1 runs in the caller's thread. No band has fewer than ``least``
+        rows. The pool belongs to the process: after a fork the child makes its own.
+    """
+    global _pool
+    count = max(1, min(threads or cores(), height // least))
+    if count == 1:
+        return [work(0, height)]
+    edges = [height * i // count for i in range(count + 1)]
+    with _lock:
+        if _pool is None or _pool[0] != os.getpid():
+            _pool = (os.getpid(), ThreadPoolExecutor(max(cores(), 2), thread_name_prefix="sauvolanet"))
+        pool = _pool[1]
+    others = [pool.submit(work, edges[i], edges[i + 1]) for i in range(1, count)]
+    first = work(edges[0], edges[1])
+    return [first, *(other.result() for other in others)]
+
+
+def _box(values: npt.NDArray[np.int64], half: int) -> npt.NDArray[np.int64]:
+    """Sum over the (2·half+1)² window around each pixel, windows cut at the border."""
+    table = np.zeros((values.shape[0] + 1, values.shape[1] + 1), np.int64)
+    table[1:, 1:] = values.cumsum(0).cumsum(1)
+    top, bottom = _edges(values.shape[0], half)
+    left, right = _edges(values.shape[1], half)
+    rows = table[bottom] - table[top]
+    return rows[:, right] - rows[:, left]
+
+
+def _edges(length: int, half: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    at = np.arange(length)
+    return np.maximum(at - half, 0), np.minimum(at + half + 1, length)
+
+
+def window_sums(gray: Gray, window: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Sum, sum of squares and number of the pixels of each window, exact integers (the numpy truth)."""
+    half = window // 2
+    wide = gray.astype(np.int64)
+    top, bottom = _edges(gray.shape[0], half)
+    left, right = _edges(gray.shape[1], half)
+    count = (bottom - top)[:, None] * (right - left)[None, :]
+    return _box(wide, half), _box(wide * wide, half), count
+
+
+def mean_deviation_numpy(gray: Gray, window: int) -> tuple[Surface, Surface]:
+    """Mean and deviation of each window, float32 on the scale of the gray: the definition of the truth.
+
+    ``mean = s / n`` and ``deviation = sqrt(max(q − s·mean, 0) / n)`` in float64 from the exact sums s, q, n.
+    """
+    total, squares, count = window_sums(gray, window)
+    mean = total / count
+    deviation = np.sqrt(np.maximum(squares - total * mean, 0) / count)
+    return mean.astype(np.float32), deviation.astype(np.float32)
+
+
+def mean_deviation(gray: Gray, window: int, threads: int | None = 1) -> tuple[Surface, Surface]:
+    """Mean and deviation of each window as float32, on the scale of the gray.
+
+    gray : (H, W) uint8. window : odd side in pixels; it may be larger than the page.
+
+    >>> import numpy as np
+    >>> mean, deviation = mean_deviation(np.array([[0, 0, 6]], np.uint8), 3)
+    >>> mean.tolist(), deviation.tolist()
+    ([[0.0, 2.0, 3.0]], [[0.0, 2.8284270763397217, 3.0]])
+    """
+    kernels = compiled("sauvolanet.window_kernels")
+    if kernels is None:
+        return mean_deviation_numpy(gray, window)
+    mean = np.empty(gray.shape, np.float32)
+    deviation = np.empty(gray.shape, np.float32)
+    run_bands(gray.shape[0], threads, lambda a, b: kernels.mean_deviation(gray, window, a, b, mean, deviation))
+    return mean, deviation
