@@ -6,6 +6,7 @@ colour is weighed as ITU-R 601 does: ``(299 R + 587 G + 114 B) / 1000``, the rul
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from .windows import Gray
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+BLANK_RANGE = 6  # gray levels; the faintest page of the 13 sets has more
 
 
 def to_gray(image: Any) -> Gray:
@@ -95,3 +98,63 @@ def _from_pil(image: Image) -> Gray:
         return np.ascontiguousarray(image.convert("L"), dtype=np.uint8)
     except (OSError, SyntaxError, ValueError) as problem:
         raise UnreadablePage(f"the image cannot be decoded: {problem}") from None
+
+
+@dataclass(frozen=True)
+class PageNumbers:
+    """What is known of the whole page: its histogram, and what follows from it. Computed once, before any tiling."""
+
+    histogram: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, gray: Gray) -> PageNumbers:
+        return cls(np.bincount(gray.reshape(-1), minlength=256).astype(np.int64))
+
+    def inverted(self) -> PageNumbers:
+        """The numbers of ``255 − gray``."""
+        return PageNumbers(self.histogram[::-1])
+
+    def percentile(self, percent: float) -> float:
+        """The smallest gray level with at least this share of the pixels at or below it."""
+        cumulative = self.histogram.cumsum()
+        return float(np.searchsorted(cumulative, max(percent / 100 * cumulative[-1], 1)))
+
+    def extremes(self) -> tuple[int, int]:
+        """The darkest and the lightest gray level that occur."""
+        present = np.flatnonzero(self.histogram)
+        return int(present[0]), int(present[-1])
+
+    def levels(self) -> tuple[float, float]:
+        """Dark and light level of the page, robust against a few specks: percentiles 0.1 and 99.9."""
+        return self.percentile(0.1), self.percentile(99.9)
+
+    @property
+    def blank(self) -> bool:
+        """Nothing on it: the levels between which 99.8 % of the pixels lie differ by no more than sensor noise."""
+        low, high = self.levels()
+        return high - low < BLANK_RANGE
+
+    def otsu(self) -> int:
+        """Otsu's threshold: ink is ``gray < threshold``; 0 on a page of one gray level."""
+        levels = np.arange(256)
+        weight = self.histogram.cumsum()
+        total = (self.histogram * levels).cumsum()
+        rest = weight[-1] - weight
+        with np.errstate(divide="ignore", invalid="ignore"):
+            between = (total * weight[-1] - total[-1] * weight) ** 2.0 / (weight * rest.astype(float))
+        between[~np.isfinite(between)] = -1
+        best = int(between.argmax())
+        return best + 1 if between[best] > 0 else 0
+
+    def light_on_dark(self, gray: Gray) -> bool:
+        """Whether the page is light writing on a dark ground.
+
+        Its darker class (Otsu) must be most of the page and most of the page's rim, and be really dark.
+        """
+        cut = self.otsu()
+        dark = int(self.histogram[:cut].sum())
+        if dark <= 0.7 * self.histogram.sum() or self.percentile(50) >= 96:
+            return False
+        rim = np.concatenate([gray[0], gray[-1], gray[:, 0], gray[:, -1]])
+        return bool((rim < cut).mean() > 0.7)
+

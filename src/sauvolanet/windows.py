@@ -83,14 +83,16 @@ def run_bands(height: int, threads: int | None, work: Callable[[int, int], Any],
     return [first, *(other.result() for other in others)]
 
 
-def _box(values: npt.NDArray[np.int64], half: int) -> npt.NDArray[np.int64]:
-    """Sum over the (2·half+1)² window around each pixel, windows cut at the border."""
+def box_sum(values: npt.NDArray[np.int64], window: int) -> npt.NDArray[np.int64]:
+    """Sum over the window around each pixel, cut at the border; exact for integers."""
+    half = window // 2
     table = np.zeros((values.shape[0] + 1, values.shape[1] + 1), np.int64)
     table[1:, 1:] = values.cumsum(0).cumsum(1)
     top, bottom = _edges(values.shape[0], half)
     left, right = _edges(values.shape[1], half)
     rows = table[bottom] - table[top]
     return rows[:, right] - rows[:, left]
+
 
 
 def _edges(length: int, half: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -105,7 +107,7 @@ def window_sums(gray: Gray, window: int) -> tuple[npt.NDArray[np.int64], npt.NDA
     top, bottom = _edges(gray.shape[0], half)
     left, right = _edges(gray.shape[1], half)
     count = (bottom - top)[:, None] * (right - left)[None, :]
-    return _box(wide, half), _box(wide * wide, half), count
+    return box_sum(wide, window), box_sum(wide * wide, window), count
 
 
 def mean_deviation_numpy(gray: Gray, window: int) -> tuple[Surface, Surface]:

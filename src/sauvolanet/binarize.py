@@ -1,0 +1,189 @@
+"""The verb: a page goes in, ink comes out.
+
+    decode ▸ orientation ▸ gray ▸ invert ▸ blank test ▸ method ▸ strength ▸ compare ▸ despeckle
+
+Page-wide numbers are computed once, from the histogram of the gray, and passed on; nothing further down looks at the
+whole page again, so bands, threads and neighbours in a batch cannot change a result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import classic, net
+from .despeckle import despeckle as drop_specks
+from .errors import MissingExtra, UnknownName, UsageError
+from .options import QUALITY, VERB_OPTIONS, Method, validate
+from .page import PageNumbers, to_gray
+from .windows import Gray, Ink, Surface
+
+if TYPE_CHECKING:
+    from .net import Model
+
+DEFAULT_MODEL = "original"
+
+
+class Binarizer:
+    """Load once, binarize many pages; safe in threads and after a fork.
+
+    model : a shipped name (see ``sauvolanet models``) or the path of a model. method : a classic method's name.
+    Neither means the default model, both is a UsageError. Other options as in `binarize`; ``params`` are the
+    method's own options.
+    """
+
+    def __init__(self, *, model: str | None = None, method: str | None = None, **options: Any) -> None:
+        if model is not None and method is not None:
+            raise UsageError("give a model or a method, not both")
+        names = {o.name for o in VERB_OPTIONS}
+        verb = validate(VERB_OPTIONS, {n: v for n, v in options.items() if n in names}, "option")
+        self.strength: float = verb["strength"]
+        self.invert: str = verb["invert"]
+        self.despeckle: int = verb["despeckle"]
+        self.quality: str = verb["quality"]
+        self.threads: int | None = verb["threads"]
+        params = {n: v for n, v in options.items() if n not in names}
+        self.method: Method | None = None
+        self.model: Model | None = None
+        if method is not None:
+            self.method, self.params = _method(method, params)
+        else:
+            if params:
+                raise UnknownName("option", next(iter(params)), names | {"model", "method"})
+            self.model = net.load(model or DEFAULT_MODEL)
+        if self.strength and not self.has_surface:
+            raise UsageError(f"strength needs a threshold surface, and {self.name} has none")
+
+    @property
+    def name(self) -> str:
+        """The name of the model or method."""
+        return self.method.name if self.method else self.model.name  # type: ignore[union-attr]
+
+    @property
+    def has_surface(self) -> bool:
+        """Whether ink is ``gray < threshold`` for some surface."""
+        return self.method is None or self.method.surface
+
+    def __call__(self, image: Any) -> Ink:
+        """Ink of the page: new bool (H, W), True = ink."""
+        gray, numbers = self.prepare(image)
+        if numbers.blank:
+            return np.zeros(gray.shape, bool)
+        if self.has_surface:
+            ink = gray < self._surface(gray, numbers)
+        else:
+            assert self.method is not None
+            ink = self.method.function(gray, threads=self.threads, **self.params)
+        return drop_specks(ink, self.despeckle) if self.despeckle else ink
+
+    def threshold(self, image: Any) -> Surface:
+        """The threshold surface: float32 (H, W) on the 0–255 scale of the gray.
+
+        Ink before despeckling is exactly ``gray < surface``; a page that was inverted is compared inverted.
+        """
+        if not self.has_surface:
+            raise UsageError(f"{self.name} has no threshold surface; its result is ink only")
+        gray, numbers = self.prepare(image)
+        return np.zeros(gray.shape, np.float32) if numbers.blank else self._surface(gray, numbers)
+
+    def prepare(self, image: Any) -> tuple[Gray, PageNumbers]:
+        """The page's gray, inverted if need be, and its page-wide numbers."""
+        gray = to_gray(image)
+        numbers = PageNumbers.of(gray)
+        if self.invert == "yes" or (self.invert == "auto" and numbers.light_on_dark(gray)):
+            gray = 255 - gray
+            numbers = numbers.inverted()
+        return gray, numbers
+
+    def _surface(self, gray: Gray, numbers: PageNumbers) -> Surface:
+        if self.method is not None:
+            surface = self.method.function(gray, threads=self.threads, **self.params)
+        elif self.quality == "best":
+            surface = _mean_over_flips(self.model, gray, numbers, self.threads)
+        else:
+            surface = self.model.surface(gray, numbers, self.threads)  # type: ignore[union-attr]
+        return strengthen(surface, self.strength, numbers) if self.strength else surface
+
+
+def _method(name: str, params: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
+    if name not in classic.METHODS:
+        raise UnknownName("method", name, classic.METHODS)
+    method = classic.METHODS[name]
+    if method.extra and not classic.available(method):
+        raise MissingExtra(method.extra, f"method {name}")
+    return method, method.values(params)
+
+
+def _mean_over_flips(model: Any, gray: Gray, numbers: PageNumbers, threads: int | None) -> Surface:
+    total = model.surface(gray, numbers, threads)
+    for flip in ((0,), (1,), (0, 1)):
+        turned = np.ascontiguousarray(np.flip(gray, flip))
+        total += np.flip(model.surface(turned, numbers, threads), flip)
+    return total / np.float32(4)
+
+
+def strengthen(surface: Surface, strength: float, numbers: PageNumbers) -> Surface:
+    """A heavier (+) or lighter (−) surface: t ↦ t^(1.5^−strength) between the page's darkest and lightest levels.
+
+    Ink grows with strength at every pixel; thresholds at or beyond those levels (a veto) stay where they are.
+    """
+    low, high = numbers.levels()
+    scale = np.float32(max(high - low, 1))
+    inside = (surface - np.float32(low)) / scale
+    moved = np.clip(inside, 0, 1) ** np.float32(1.5**-strength) * scale + np.float32(low)
+    return np.where((inside > 0) & (inside < 1), moved, surface).astype(np.float32)
+
+
+def binarize(image: Any, *, model: str | None = None, method: str | None = None, strength: float = 0.0,
+             invert: str = "auto", despeckle: int = 0, quality: str = QUALITY.default, threads: int | None = None,
+             **params: Any) -> Ink:  # fmt: skip
+    """Ink of a page: a new bool array (H, W), True = ink, for arrays and PIL images alike.
+
+    image : see `sauvolanet.page.to_gray`.
+    model, method : a model's name or path, or a classic method's name; neither means the default model.
+    strength : −1 … 1, heavier ink with +. invert : "auto", "yes" or "no". despeckle : drop specks up to this size.
+    quality : "best" averages over flips. threads : bands of rows; the result never depends on it.
+    params : the method's own options, as in ``binarize(page, method="nick", window=25)``.
+    """
+    return Binarizer(model=model, method=method, strength=strength, invert=invert, despeckle=despeckle,
+                     quality=quality, threads=threads, **params)(image)  # fmt: skip
+
+
+def threshold(image: Any, *, model: str | None = None, method: str | None = None, **options: Any) -> Surface:
+    """The threshold surface of a page: float32 (H, W) on the 0–255 scale of the gray; options as in `binarize`.
+
+    ``binarize(page) == (gray < threshold(page))`` exactly, before despeckling.
+    """
+    return Binarizer(model=model, method=method, **options).threshold(image)
+
+
+def normalize(image: Any, *, window: int = 127, **options: Any) -> Gray:
+    """Gray over the local paper level: uint8 (H, W), paper near 255, strokes keep their shades.
+
+    The paper level is the mean of the pixels of the window that are not ink nor next to ink; where a window holds no
+    paper, the page's lightest level serves. Options as in `binarize`, which finds the ink.
+    """
+    binarizer = Binarizer(**options)
+    gray, numbers = binarizer.prepare(image)
+    if numbers.blank:
+        return np.full(gray.shape, 255, np.uint8)
+    plain = Binarizer(**{**options, "invert": "no"})
+    return paper_to_white(gray, plain(gray), window, numbers.levels()[1])
+
+
+def paper_to_white(gray: Gray, ink: Ink, window: int, fallback: float) -> Gray:
+    """Divide the gray by the mean of the paper pixels in the window around each pixel."""
+    from .windows import box_sum
+
+    near = ink.copy()  # strokes have soft edges: leave out their neighbours too
+    near[1:] |= ink[:-1]
+    near[:-1] |= ink[1:]
+    near[:, 1:] |= ink[:, :-1]
+    near[:, :-1] |= ink[:, 1:]
+    paper = ~near
+    count = box_sum(paper.astype(np.int64), window)
+    total = box_sum(np.where(paper, gray, 0).astype(np.int64), window)
+    level = np.where(count > 0, total / np.maximum(count, 1), fallback)
+    return np.clip(np.rint(gray * (255 / np.maximum(level, 1))), 0, 255).astype(np.uint8)

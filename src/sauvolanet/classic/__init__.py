@@ -1,0 +1,17 @@
+"""The classic methods: one published method per file, and the registry that lists them."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from ..options import Method
+from . import otsu
+
+METHODS: dict[str, Method] = {m.METHOD.name: m.METHOD for m in (otsu,)}
+
+_PACKAGES = {"howe": "maxflow"}  # extra -> the package that must be importable
+
+
+def available(method: Method) -> bool:
+    """Whether the optional package that the method needs is installed."""
+    return not method.extra or importlib.util.find_spec(_PACKAGES[method.extra]) is not None

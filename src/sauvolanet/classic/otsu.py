@@ -1,0 +1,27 @@
+"""Otsu's global threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..options import Method
+from ..page import PageNumbers
+from ..windows import Gray, Surface
+
+
+def threshold_otsu(gray: Gray, *, threads: int | None = 1) -> Surface:
+    """The threshold that splits the histogram into the two classes of largest between-class variance.
+
+    gray : (H, W) uint8, 0 black. Returns a constant surface, float32; ink is ``gray < surface``.
+
+    References: N. Otsu, IEEE Trans. SMC 9(1), 1979, doi:10.1109/TSMC.1979.4310076.
+    **Deviations**: none; a page of one gray level has no ink.
+
+    >>> import numpy as np
+    >>> threshold_otsu(np.array([[10, 10, 200, 210]], np.uint8)).tolist()
+    [[11.0, 11.0, 11.0, 11.0]]
+    """
+    return np.full(gray.shape, PageNumbers.of(gray).otsu(), np.float32)
+
+
+METHOD = Method("otsu", threshold_otsu, (), "Otsu 1979", "10.1109/TSMC.1979.4310076", surface=True)

@@ -1,0 +1,1 @@
+"""The torch-free runtime: model files, and the kernels that run them."""
