@@ -16,7 +16,7 @@ def despeckle(ink: Ink, largest: int) -> Ink:
     """
     if largest <= 0 or not ink.any():
         return ink
-    label, first, last, row = _label_runs(ink)
+    label, first, last, row = label_runs(ink)
     sizes = np.bincount(label, weights=last - first).astype(np.int64)
     small = sizes[label] <= largest
     # mark the small runs: +1 where one begins, −1 behind its end, then sum along the rows
@@ -26,7 +26,7 @@ def despeckle(ink: Ink, largest: int) -> Ink:
     return ink & ~marks.cumsum(1, dtype=np.int8)[:, :-1].astype(bool)
 
 
-def _label_runs(ink: Ink) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def label_runs(ink: Ink) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Component label, first and past-the-end column, and row of every horizontal run of ink."""
     padded = np.zeros((ink.shape[0], ink.shape[1] + 2), np.int8)
     padded[:, 1:-1] = ink
