@@ -20,7 +20,8 @@ except ImportError:
         return lambda function: function
 
 
-FAR = 1 << 30
+FAR = 1 << 29  # a distance without a goal; twice it still fits int32
+OUT = 250  # depth of paper that no stroke reaches, the mark of the DIBCO tool
 
 
 @njit(nogil=True, cache=True)
@@ -42,31 +43,32 @@ def neighbours(mask, at, stride):
 def thin(mask, stride, tables):
     """Thin a padded, flat uint8 mask in place: the tables in turn, each deleting in parallel, until nothing changes.
 
-    Only pixels beside a hole can go, so each round visits the pixels whose neighbourhood is not full.
+    Only a pixel beside a hole can go, and only by a table that has not seen its present neighbourhood: pixels wait in
+    a list with the number of tables that still have to look at them.
     """
-    queued = np.zeros(mask.size, np.bool_)
-    front = np.empty(mask.size, np.int32)
+    waiting = np.zeros(mask.size, np.uint8)
+    listed = np.empty(mask.size, np.int32)
     size = 0
     for at in range(stride, mask.size - stride):
         if mask[at] and neighbours(mask, at, stride) != 255:
-            front[size] = at
+            listed[size] = at
             size += 1
-            queued[at] = True
-    around = np.array([1, 1 - stride, -stride, -stride - 1, -1, stride - 1, stride, stride + 1], np.int32)
+            waiting[at] = len(tables)
+    around = (1, 1 - stride, -stride, -stride - 1, -1, stride - 1, stride, stride + 1)
     gone = np.empty(mask.size, np.int32)
-    changed = True
-    while changed:
-        changed = False
+    while size:
         for table in tables:
             deleted = 0
             kept = 0
             for i in range(size):
-                at = front[i]
+                at = listed[i]
+                waiting[at] -= 1
                 if table[neighbours(mask, at, stride)]:
+                    waiting[at] = 0
                     gone[deleted] = at
                     deleted += 1
-                else:
-                    front[kept] = at
+                elif waiting[at]:
+                    listed[kept] = at
                     kept += 1
             size = kept
             for i in range(deleted):
@@ -74,11 +76,11 @@ def thin(mask, stride, tables):
             for i in range(deleted):
                 for step in around:
                     at = gone[i] + step
-                    if mask[at] and not queued[at]:
-                        queued[at] = True
-                        front[size] = at
-                        size += 1
-            changed = changed or deleted > 0
+                    if mask[at]:
+                        if not waiting[at]:
+                            listed[size] = at
+                            size += 1
+                        waiting[at] = len(tables)
 
 
 @njit(nogil=True, cache=True)
@@ -101,32 +103,21 @@ def thin_in_order(mask, stride, table):
 
 @njit(nogil=True, cache=True)
 def chessboard(seeds):
-    """Chessboard distance to the nearest True pixel, int32; FAR without one."""
+    """Chessboard distance to the nearest True pixel, int32; at least FAR without one."""
     height, width = seeds.shape
-    distance = np.empty((height, width), np.int32)
-    for y in range(height):
-        for x in range(width):
-            best = FAR
-            if seeds[y, x]:
-                best = 0
+    distance = np.full((height + 2, width + 2), FAR, np.int32)
+    for y in range(1, height + 1):
+        above, here = distance[y - 1], distance[y]
+        for x in range(1, width + 1):
+            if seeds[y - 1, x - 1]:
+                here[x] = 0
             else:
-                if x > 0:
-                    best = min(best, distance[y, x - 1] + 1)
-                if y > 0:
-                    for i in range(max(x - 1, 0), min(x + 2, width)):
-                        best = min(best, distance[y - 1, i] + 1)
-            distance[y, x] = min(best, FAR)
-    for y in range(height - 1, -1, -1):
-        for x in range(width - 1, -1, -1):
-            best = distance[y, x]
-            if best > 1:
-                if x + 1 < width:
-                    best = min(best, distance[y, x + 1] + 1)
-                if y + 1 < height:
-                    for i in range(max(x - 1, 0), min(x + 2, width)):
-                        best = min(best, distance[y + 1, i] + 1)
-                distance[y, x] = best
-    return distance
+                here[x] = min(min(above[x - 1], above[x]), min(above[x + 1], here[x - 1])) + 1
+    for y in range(height, 0, -1):
+        below, here = distance[y + 1], distance[y]
+        for x in range(width, 0, -1):
+            here[x] = min(here[x], min(min(below[x - 1], below[x]), min(below[x + 1], here[x + 1])) + 1)
+    return distance[1:-1, 1:-1].copy()
 
 
 @njit(nogil=True, cache=True)
@@ -234,69 +225,82 @@ def nearest(right, down, box, y, x, radius, found):
 
 
 @njit(nogil=True, cache=True)
-def seed_components(lines, order, begins):
-    """Give every component without a line pixel one: its rounded centroid, or its first pixel if that lies outside."""
-    width = lines.shape[1]
-    flat = lines.reshape(-1)
+def label_image(runs, begins, shape):
+    """The component of each pixel, int32, −1 outside."""
+    labels = np.full(shape, -1, np.int32)
     for c in range(begins.size - 1):
-        pixels = order[begins[c] : begins[c + 1]]
-        total_y, total_x, has = 0, 0, False
-        for at in pixels:
-            has = has or flat[at]
-            total_y += at // width
-            total_x += at % width
-        if not has:
-            centre = int(total_y / pixels.size + 0.5) * width + int(total_x / pixels.size + 0.5)
-            place = np.searchsorted(pixels, centre)  # the pixels are in raster order
-            inside = place < pixels.size and pixels[place] == centre
-            flat[centre if inside else pixels[0]] = True
+        for y, first, last in runs[begins[c] : begins[c + 1]]:
+            labels[y, first:last] = c
+    return labels
 
 
 @njit(nogil=True, cache=True)
-def ridge(depth, lines, order):
+def seed_components(lines, runs, begins):
+    """Give every component without a line pixel one: its rounded centroid, or its first pixel if that lies outside."""
+    for c in range(begins.size - 1):
+        own = runs[begins[c] : begins[c + 1]]
+        count, total_y, total_x = 0, 0, 0
+        has = False
+        for y, first, last in own:
+            count += last - first
+            total_y += y * (last - first)
+            total_x += (first + last - 1) * (last - first) // 2
+            has = has or lines[y, first:last].any()
+        if not has:
+            centre_y, centre_x = int(total_y / count + 0.5), int(total_x / count + 0.5)
+            inside = False
+            for y, first, last in own:
+                inside = inside or (y == centre_y and first <= centre_x < last)
+            if inside:
+                lines[centre_y, centre_x] = True
+            else:
+                lines[own[0, 0], own[0, 1]] = True
+
+
+@njit(nogil=True, cache=True)
+def ridge(depth, lines, runs):
     """Raise the depth of line pixels that equal all four neighbours (a flat ridge is one pixel deeper)."""
     height, width = depth.shape
-    flat = depth.reshape(-1)
-    on_line = lines.reshape(-1)
-    for at in order:
-        d = flat[at]
-        if on_line[at] and 0 < d < 250:
-            y, x = at // width, at % width
+    for y, first, last in runs:
+        for x in range(first, last):
+            d = depth[y, x]
             if (
-                depth[max(y - 1, 0), x] == d
+                lines[y, x]
+                and 0 < d < OUT
+                and depth[max(y - 1, 0), x] == d
                 and depth[min(y + 1, height - 1), x] == d
                 and depth[y, max(x - 1, 0)] == d
                 and depth[y, min(x + 1, width - 1)] == d
             ):
-                flat[at] = d + 1
+                depth[y, x] = d + 1
 
 
 @njit(nogil=True, cache=True)
-def end_points(factor, lines, order):
+def end_points(factor, lines, runs):
     """A line's last pixel takes its only neighbour's factor plus one.
 
     The factor of a neighbour to the lower right is read in column 1: the DIBCO tool does so, and its weights count.
     """
     height, width = lines.shape
-    for at in order:
-        y, x = at // width, at % width
-        if not lines[y, x]:
-            continue
-        up, down, left, right = max(y - 1, 0), min(y + 1, height - 1), max(x - 1, 0), min(x + 1, width - 1)
-        count, value = 0, 0
-        for row, column, read in (
-            (up, x, x), (down, x, x), (y, left, left), (y, right, right),
-            (up, left, left), (down, right, right - x), (down, left, left), (up, right, right),
-        ):  # fmt: skip
-            if lines[row, column]:
-                count += 1
-                value = factor[row, read]
-        if count == 1 and value > 0:
-            factor[y, x] = value + 1
+    for y, first, last in runs:
+        for x in range(first, last):
+            if not lines[y, x]:
+                continue
+            up, down, left, right = max(y - 1, 0), min(y + 1, height - 1), max(x - 1, 0), min(x + 1, width - 1)
+            count, value = 0, 0
+            for row, column, read in (
+                (up, x, x), (down, x, x), (y, left, left), (y, right, right),
+                (up, left, left), (down, right, right - x), (down, left, left), (up, right, right),
+            ):  # fmt: skip
+                if lines[row, column]:
+                    count += 1
+                    value = factor[row, read]
+            if count == 1 and value > 0:
+                factor[y, x] = value + 1
 
 
 @njit(nogil=True, cache=True)
-def medial(depth, lines, inner_lines, order, begins, boxes):
+def medial(depth, lines, inner_lines, runs, begins, boxes):
     """The factor of each line pixel and the scale of each pixel with a depth of 1 … 249, both int32.
 
     depth : uint8, raised on flat ridges here. Each pixel looks at the line pixels nearest to it in its component's
@@ -304,91 +308,87 @@ def medial(depth, lines, inner_lines, order, begins, boxes):
     and takes the largest depth · factor as its scale. A scale unlike its four neighbours' becomes its left one's.
     """
     height, width = depth.shape
-    ridge(depth, lines, order)
+    ridge(depth, lines, runs)
     flat = depth.reshape(-1)
-    away = chessboard(lines).reshape(-1)
+    away = chessboard(lines)
     right, down = jumps(lines)
     found = np.empty(4 * (height + width), np.int64)
     factor = lines.astype(np.int32)
     factors = factor.reshape(-1)
-    inner = inner_lines.reshape(-1)
     for c in range(begins.size - 1):
-        for k in range(begins[c], begins[c + 1]):
-            at = order[k]
-            if 0 < flat[at] < 250:
-                reach = 1 if inner[at] else away[at]
-                for i in range(nearest(right, down, boxes[c], at // width, at % width, away[at], found)):
-                    d = np.int32(flat[found[i]])
-                    factors[found[i]] = d + 1 if reach >= d else d
-    end_points(factor, lines, order)
+        for y, first, last in runs[begins[c] : begins[c + 1]]:
+            for x in range(first, last):
+                if 0 < depth[y, x] < OUT:
+                    reach = 1 if inner_lines[y, x] else away[y, x]
+                    for i in range(nearest(right, down, boxes[c], y, x, away[y, x], found)):
+                        d = np.int32(flat[found[i]])
+                        factors[found[i]] = d + 1 if reach >= d else d
+    end_points(factor, lines, runs)
     scale = np.zeros((height, width), np.int32)
-    scales = scale.reshape(-1)
     for c in range(begins.size - 1):
-        for k in range(begins[c], begins[c + 1]):
-            at = order[k]
-            if 0 < flat[at] < 250:
-                for i in range(nearest(right, down, boxes[c], at // width, at % width, away[at], found)):
-                    scales[at] = max(scales[at], np.int32(flat[found[i]]) * factors[found[i]])
-    for at in order:
-        if 0 < flat[at] < 250:
-            y, x = at // width, at % width
-            here = scales[at]
-            above, below = scale[max(y - 1, 0), x], scale[min(y + 1, height - 1), x]
-            before, after = scale[y, max(x - 1, 0)], scale[y, min(x + 1, width - 1)]
-            odd = here != above and here != below and here != before and here != after
-            if odd and above and below and before and after:
-                scales[at] = before
+        for y, first, last in runs[begins[c] : begins[c + 1]]:
+            for x in range(first, last):
+                if 0 < depth[y, x] < OUT:
+                    for i in range(nearest(right, down, boxes[c], y, x, away[y, x], found)):
+                        scale[y, x] = max(scale[y, x], np.int32(flat[found[i]]) * factors[found[i]])
+    for y, first, last in runs:
+        for x in range(first, last):
+            if 0 < depth[y, x] < OUT:
+                here = scale[y, x]
+                above, below = scale[max(y - 1, 0), x], scale[min(y + 1, height - 1), x]
+                before, after = scale[y, max(x - 1, 0)], scale[y, min(x + 1, width - 1)]
+                odd = here != above and here != below and here != before and here != after
+                if odd and above and below and before and after:
+                    scale[y, x] = before
     return factor, scale
 
 
 @njit(nogil=True, cache=True)
-def stroke_widths(factor, lines, order, begins):
+def stroke_widths(factor, lines, runs, begins):
     """Twice the mean factor of each component's line, the mean rounded down."""
-    flat, on_line = factor.reshape(-1), lines.reshape(-1)
     widths = np.zeros(begins.size - 1, np.int32)
     for c in range(begins.size - 1):
         total, count = 0, 0
-        for k in range(begins[c], begins[c + 1]):
-            if on_line[order[k]]:
-                total += flat[order[k]]
-                count += 1
+        for y, first, last in runs[begins[c] : begins[c + 1]]:
+            for x in range(first, last):
+                if lines[y, x]:
+                    total += factor[y, x]
+                    count += 1
         widths[c] = min(total // count * 2, 255)
     return widths
 
 
 @njit(nogil=True, cache=True)
-def precision_scale(away, gap, from_edge, at_edge, widths, order, begins, boxes):
+def precision_scale(away, gap, from_edge, at_edge, widths, runs, begins, boxes):
     """What the distance of each paper pixel is divided by, int32, 0 where its weight is 0.
 
     The stroke width of the nearest ink (the widest of those equally near), or the gap's width where that is smaller
     and a pixel equally near to two components lies within what is left of the stroke width.
-    away : distance of paper to ink, 250 out of reach. at_edge : component of contour pixels, −1 elsewhere.
+    away : distance of paper to ink, OUT where no stroke reaches. at_edge : component of contour pixels, −1 elsewhere.
     """
     height, width = away.shape
     right, down = jumps(at_edge >= 0)
     found = np.empty(4 * (height + width), np.int64)
-    component, distance, near = at_edge.reshape(-1), away.reshape(-1), from_edge.reshape(-1)
-    widest = widths.max()
-    reach = np.zeros((height, width), np.int32)
-    reaches, gaps = reach.reshape(-1), gap.reshape(-1)
+    component = at_edge.reshape(-1)
+    widest = min(widths.max(), OUT - 1)
+    scale = np.zeros((height, width), np.int32)
     meets = np.zeros((height, width), np.bool_)
-    meeting = meets.reshape(-1)
     for c in range(begins.size - 1):
-        for k in range(begins[c], begins[c + 1]):
-            at = order[k]
-            if not 0 < distance[at] <= min(widest, 249):
-                continue
-            several = False
-            count = nearest(right, down, boxes[c], at // width, at % width, near[at], found)
-            for i in range(count):
-                reaches[at] = max(reaches[at], widths[component[found[i]]])
-                several = several or component[found[i]] != component[found[0]]
-            if distance[at] > reaches[at]:
-                reaches[at] = 0
-            meeting[at] = several and reaches[at] and gaps[at]
-    to_meeting = chessboard(meets).reshape(-1)
-    for at in order:
-        rest = reaches[at] - np.int32(distance[at])
-        if reaches[at] and rest > 0 and to_meeting[at] <= rest:
-            reaches[at] = min(reaches[at], gaps[at])
-    return reach
+        for y, first, last in runs[begins[c] : begins[c + 1]]:
+            for x in range(first, last):
+                if 0 < away[y, x] <= widest:
+                    several = False
+                    reach = 0
+                    for i in range(nearest(right, down, boxes[c], y, x, from_edge[y, x], found)):
+                        reach = max(reach, widths[component[found[i]]])
+                        several = several or component[found[i]] != component[found[0]]
+                    if away[y, x] <= reach:
+                        scale[y, x] = reach
+                        meets[y, x] = several and gap[y, x] > 0
+    to_meeting = chessboard(meets)
+    for y, first, last in runs:
+        for x in range(first, last):
+            rest = scale[y, x] - np.int32(away[y, x])
+            if scale[y, x] and rest > 0 and to_meeting[y, x] <= rest:
+                scale[y, x] = min(scale[y, x], gap[y, x])
+    return scale

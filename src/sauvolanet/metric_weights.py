@@ -47,61 +47,56 @@ def generate(truth: Ink) -> tuple[Map, Map]:
     loops = kernels()
     edge = contour(truth)
     from_edge = loops.chessboard(edge)
-    order, begins, boxes, labels = _components(truth)
-    lines = _lines(truth, loops, order, begins, boxes)
-    deep = np.where(truth, np.minimum(from_edge, 250), 0).astype(np.uint8)
+    ink = _components(truth)
+    lines = _lines(truth, ink, loops)
+    deep = np.where(truth, np.minimum(from_edge, loops.OUT), 0).astype(np.uint8)
     deep[edge & lines] = 1
-    factor, scale = loops.medial(deep, lines, lines & ~edge, order, begins, boxes)
+    factor, scale = loops.medial(deep, lines, lines & ~edge, *ink)
     recall = np.zeros(truth.shape, np.float32)
-    np.divide(deep, scale, out=recall, where=scale > 0)
-
-    widths = loops.stroke_widths(factor, lines, order, begins)
-    paper = ~truth
-    inner = paper.copy()
-    inner[[0, -1]] = False
-    inner[:, [0, -1]] = False
-    reached = _reached(truth.shape, boxes, 2 * widths)
-    order, begins, boxes, _ = _components(paper)
-    lines = _lines(inner, loops, order, begins, boxes)
-    away = np.where(paper & reached, np.minimum(from_edge, 250), np.where(paper, 250, 0)).astype(np.uint8)
-    _, scale = loops.medial(away, lines, lines, order, begins, boxes)
-    gap = np.floor(np.sqrt(scale) + 0.5).astype(np.int32)
-    at_edge = np.where(edge, labels, -1).astype(np.int32)
-    scale = loops.precision_scale(away, gap, from_edge, at_edge, widths, order, begins, boxes)
+    np.divide(deep, scale, out=recall, where=scale > 0, dtype=np.float32)
     precision = np.zeros(truth.shape, np.float32)
-    np.divide(away, scale, out=precision, where=scale > 0)
+    if truth.all():
+        return recall, precision
+
+    widths = loops.stroke_widths(factor, lines, *ink[:2])
+    reached = _reached(truth.shape, ink[2], 2 * widths)
+    paper = _components(~truth)
+    inner = ~truth
+    inner[[0, -1]] = inner[:, [0, -1]] = False
+    lines = _lines(inner, paper, loops)
+    away = np.where(truth, 0, np.where(reached, np.minimum(from_edge, loops.OUT), loops.OUT)).astype(np.uint8)
+    _, scale = loops.medial(away, lines, lines, *paper)
+    gap = np.floor(np.sqrt(scale, dtype=np.float32) + 0.5).astype(np.int32)
+    at_edge = loops.label_image(*ink[:2], truth.shape)
+    at_edge[~edge] = -1
+    scale = loops.precision_scale(away, gap, from_edge, at_edge, widths, *paper)
+    np.divide(away, scale, out=precision, where=scale > 0, dtype=np.float32)
     return recall, np.minimum(precision, 2)
 
 
-def _lines(mask: Ink, loops: ModuleType, order: np.ndarray, begins: np.ndarray, boxes: np.ndarray) -> Ink:
+def _lines(mask: Ink, components: tuple[np.ndarray, ...], loops: ModuleType) -> Ink:
     """The skeleton: Zhang–Suen, then Lee–Chen's tidying; a component that vanished gets its centroid."""
     padded = np.pad(mask, 1).astype(np.uint8)
     loops.thin(padded.reshape(-1), padded.shape[1], ZHANG_SUEN)
     loops.thin_in_order(padded.reshape(-1), padded.shape[1], LEE_CHEN)
     lines = padded[1:-1, 1:-1].astype(bool)
-    loops.seed_components(lines, order, begins)
+    loops.seed_components(lines, *components[:2])
     return lines
 
 
-def _components(mask: Ink) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _components(mask: Ink) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """8-connected components in raster order of their first pixel.
 
-    Returns the flat positions of their pixels, component by component, each in raster order; where each component
-    begins among them (and the end); their boxes (top, bottom, left, right, inclusive); and the label image, −1 outside.
+    Returns their horizontal runs (row, first column, past the last), component by component, each in raster order;
+    where each component begins among them (and the end); and their boxes (top, bottom, left, right, inclusive).
     """
     label, first, last, row = label_runs(mask)
     by_component = np.argsort(label, kind="stable")
-    label, first, last, row = (values[by_component] for values in (label, first, last, row))
-    starts = np.flatnonzero(np.diff(label, prepend=-1))
-    length = last - first
-    ends = length.cumsum()
-    order = np.repeat(row * mask.shape[1] + first - (ends - length), length) + np.arange(ends[-1])
-    begins = np.append((ends - length)[starts], ends[-1])
-    boxes = np.stack([row[starts], np.maximum.reduceat(row, starts), np.minimum.reduceat(first, starts),
-                      np.maximum.reduceat(last, starts) - 1], axis=1)  # fmt: skip
-    labels = np.full(mask.shape, -1, np.int32)
-    labels.reshape(-1)[order] = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(begins))
-    return order, begins, boxes, labels
+    row, first, last = row[by_component], first[by_component], last[by_component]
+    starts = np.flatnonzero(np.diff(label[by_component], prepend=-1))
+    boxes = (row[starts], np.maximum.reduceat(row, starts), np.minimum.reduceat(first, starts),
+             np.maximum.reduceat(last, starts) - 1)  # fmt: skip
+    return np.stack([row, first, last], axis=1), np.append(starts, len(row)), np.stack(boxes, axis=1)
 
 
 def _reached(shape: tuple[int, ...], boxes: np.ndarray, margin: np.ndarray) -> Ink:
@@ -112,7 +107,9 @@ def _reached(shape: tuple[int, ...], boxes: np.ndarray, margin: np.ndarray) -> I
     corners = np.zeros((height + 1, width + 1), np.int32)
     for y, x, sign in ((top, left, 1), (bottom, right, 1), (top, right, -1), (bottom, left, -1)):
         np.add.at(corners, (y, x), sign)
-    return corners.cumsum(0).cumsum(1)[:-1, :-1] > 0
+    for axis in (0, 1):
+        np.cumsum(corners, axis, out=corners)
+    return corners[:-1, :-1] > 0
 
 
 def read(path: Path, shape: tuple[int, int]) -> Map:
