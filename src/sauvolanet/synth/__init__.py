@@ -1,0 +1,53 @@
+"""Synthetic pages with exact truth: for tests, for the example page, for training, and to measure other kinds of pages.
+
+    drawing (fonts, pen) ─▶ coverage ─▶ truth
+                               └─▶ paper, stains, show-through, light, optics, sensor ─▶ gray
+
+A page is a pure function of its seed, kind and size, for one version of this package and of Pillow. Three streams of
+seeds never meet: pages for users, pages for training, pages of the measure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import UnknownName
+from ..windows import Gray, Ink
+from .kinds import KINDS, TRAINING, Kind
+from .measure import measure, measure_set, off_domain_pages
+from .pages import make_page
+from .streams import EXAMPLE, FREE, TRAIN, stream
+
+__all__ = ["KINDS", "Kind", "example", "measure", "measure_set", "off_domain_pages", "page", "training_page"]
+
+
+def page(seed: int, *, kind: str | None = None, height: int = 512, width: int = 512) -> tuple[Gray, Ink]:
+    """One synthetic page: gray (H, W) uint8, 0 black, and its truth (H, W) bool, True = ink.
+
+    kind : a name of `KINDS`; without it the seed chooses one. The same arguments give the same page.
+
+    >>> gray, truth = page(1, kind="print", height=64, width=96)
+    >>> gray.shape, gray.dtype.name, truth.dtype.name
+    ((64, 96), 'uint8', 'bool')
+    """
+    if kind is not None and kind not in KINDS:
+        raise UnknownName("kind of page", kind, KINDS)
+    rng = stream(FREE, seed)
+    chosen = KINDS[kind or str(rng.choice(list(KINDS)))]
+    return make_page(rng, chosen, height, width)
+
+
+def training_page(seed: int, *, height: int = 512, width: int = 512) -> tuple[Gray, Ink]:
+    """A page for training, gray and truth (True = ink): never a kind, font, hand or stain of the off-domain measure."""
+    rng = stream(TRAIN, seed)
+    return make_page(rng, TRAINING[rng.integers(len(TRAINING))], height, width)
+
+
+def example() -> Gray:
+    """The page of the demonstration: an old letter with a stain, show-through and uneven light, 1300 × 900."""
+    from dataclasses import replace
+
+    kind = replace(KINDS["manuscript"], scripts=("pen",), stroke=(3.0, 3.0), x_height=(6.5, 6.5), slant=(0.5, 0.5),
+                   bleed=1.0, bleed_depth=(0.4, 0.45), tide=1.0, foxing=1.0, fold=1.0, border=0.0, ruled=0.0,
+                   light=(0.4, 0.4), coarse=0.0, motion=0.0, blur=(0.6, 0.6), jpeg=0.0, noise=(1.5, 1.5))  # fmt: skip
+    return make_page(np.random.default_rng(EXAMPLE), kind, 1300, 900)[0]
