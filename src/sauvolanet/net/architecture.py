@@ -1,0 +1,139 @@
+"""The description of a network, shared by the trainer and the runtime: one code path for every network.
+
+A network is a chain of stages. Each *level* is a list of 3×3 convolutions with normalisation and ReLU; between levels
+the page is halved by maximum pooling; on the way up a 1×1 convolution brings the deeper level to the width above, it is
+enlarged (nearest), added, and convolved once more. A 3×3 or 1×1 *head* gives one logit per choice and pixel; with
+``fold`` 2 the whole U works on 2×2 pixels folded into channels and the head unfolds them. An optional *refinement* of
+two 3×3 convolutions at full resolution corrects the logits. The attention is the softmax of the logits over the
+choices: the Sauvola threshold of each window, and the constants.
+
+The paper's PWA is the case of one level, no folding, instance normalisation and no constants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..errors import BadModel
+
+FEATURES = ("gray", "mean", "deviation", "contrast", "numbers")
+PAGE_NUMBERS = 2  # how many page-wide numbers the feature "numbers" has: Otsu's level, share of ink by Otsu
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What a network looks like; see the module's text. Stored under ``architecture`` in a model's JSON."""
+
+    kind: str = "chain"  # "chain" (one level) or "u"
+    widths: tuple[tuple[int, ...], ...] = ((8, 16, 24, 32, 40, 48),)  # filters of each convolution, per level
+    dilations: tuple[tuple[int, ...], ...] = ((1, 2, 2, 2, 2, 2),)
+    norm: str = "instance"  # "instance" (statistics of the page) or "batch" (folded into the weights)
+    features: tuple[str, ...] = ("gray",)  # what the attention sees: see FEATURES
+    fold: int = 1  # 1, or 2: two by two pixels become channels
+    head: int = 3  # side of the head's convolution
+    refine: int = 0  # width of the refinement at full resolution; 0 = none
+
+    windows: tuple[int, ...] = field(default=(7, 15, 23, 31, 39, 47, 55, 63))
+    constants: tuple[float, ...] = ()  # extra choices: constant thresholds on the scaled gray, 0 = paper, 1 = ink
+
+    def __post_init__(self) -> None:
+        shape = [len(level) for level in self.widths]
+        if (
+            self.kind not in ("chain", "u")
+            or (self.kind == "chain") != (len(self.widths) == 1)
+            or shape != [len(level) for level in self.dilations]
+            or self.norm not in ("instance", "batch")
+            or not set(self.features) <= set(FEATURES)
+            or self.fold not in (1, 2)
+            or self.head not in (1, 3)
+            or any(w < 3 or w % 2 == 0 for w in self.windows)
+        ):
+            raise BadModel("the description of the network contradicts itself")
+
+    @property
+    def choices(self) -> int:
+        """Number of thresholds the attention chooses between."""
+        return len(self.windows) + len(self.constants)
+
+    @property
+    def inputs(self) -> int:
+        """Channels of the first convolution."""
+        count = {"gray": self.fold**2, "mean": len(self.windows), "deviation": len(self.windows),
+                 "contrast": len(self.windows), "numbers": PAGE_NUMBERS}  # fmt: skip
+        return sum(count[f] for f in self.features)
+
+    @property
+    def refine_inputs(self) -> int:
+        """Channels of the refinement: the logits, gray, and gray − mean of three windows."""
+        return self.choices + 1 + len(self.refine_windows)
+
+    @property
+    def refine_windows(self) -> tuple[int, ...]:
+        """Windows whose mean the refinement sees: the two smallest and the one in the middle."""
+        return (self.windows[0], self.windows[1], self.windows[len(self.windows) // 2 + 1])
+
+    @property
+    def multiple(self) -> int:
+        """Height and width are padded to a multiple of this."""
+        return self.fold * 2 ** (len(self.widths) - 1)
+
+    def convolutions(self) -> list[tuple[str, int, int, int, int, bool, int]]:
+        """Every convolution: name, inputs, outputs, side, dilation, whether norm and ReLU follow, pixels per side.
+
+        The last number is how many page pixels one of its pixels spans, so cost per pixel is its weights / that².
+        """
+        found = []
+        span, width = self.fold, self.inputs
+        for depth, (widths, dilations) in enumerate(zip(self.widths, self.dilations, strict=True)):
+            for i, (out, dilation) in enumerate(zip(widths, dilations, strict=True)):
+                found.append((f"down{depth}.{i}", width, out, 3, dilation, True, span))
+                width = out
+            span *= 2
+        span //= 2
+        for depth in range(len(self.widths) - 2, -1, -1):
+            above = self.widths[depth][-1]
+            found.append((f"reduce{depth}", width, above, 1, 1, False, span))
+            span //= 2
+            found.append((f"up{depth}", above, above, 3, 1, True, span))
+            width = above
+        found.append(("head", width, self.choices * self.fold**2, self.head, 1, False, self.fold))
+        if self.refine:
+            found.append(("refine0", self.refine_inputs, self.refine, 3, 1, True, 1))
+            found.append(("refine1", self.refine, self.choices, 3, 1, False, 1))
+        return found
+
+    @property
+    def macs_per_pixel(self) -> float:
+        """Multiply-adds of all convolutions per page pixel."""
+        return sum(i * o * size**2 / span**2 for _, i, o, size, _, _, span in self.convolutions())
+
+    @property
+    def reach(self) -> int:
+        """How far a pixel sees, in page pixels: rows beyond it cannot matter (without page-wide statistics)."""
+        total = 0
+        for _, _, _, size, dilation, _, span in self.convolutions():
+            total += (size // 2) * dilation * span
+        # pooling and enlarging look at most one cell of the coarser grid further
+        total += sum(2 * self.fold * 2**d for d in range(1, len(self.widths)))
+        return total + max(self.windows) // 2 + self.fold
+
+    def to_json(self) -> dict[str, Any]:
+        """The part of a model's JSON named ``architecture``; windows and constants stand beside it there."""
+        data = asdict(self)
+        del data["windows"], data["constants"]
+        return data
+
+
+def architecture_from_json(data: dict[str, Any], windows: list[int], constants: list[float]) -> Architecture:
+    """The description in a model's JSON; unknown keys are errors."""
+    known = set(Architecture.__dataclass_fields__) - {"windows", "constants"}
+    if set(data) != known:
+        odd = sorted(set(data) ^ known)
+        raise BadModel(f"the model's architecture has missing or unknown keys: {', '.join(odd)}")
+    deep = {"widths", "dilations"}
+    values = {k: tuple(map(tuple, v)) if k in deep else tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+    return Architecture(**values, windows=tuple(windows), constants=tuple(constants))
+
+
+PAPER = Architecture()

@@ -1,0 +1,195 @@
+"""What training adds to the convolution kernels: gradients of weights, and normalisation with ReLU both ways.
+
+All arrays are (H, W, C) float32 of one patch; the caller walks over the batch. The truth is torch's own autograd.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .conv_kernels import fill_ring
+from .vector import fma, load, store
+
+
+@njit(nogil=True, cache=True)
+def _outer(x, p, cin, grad, o, cout, width, rows, pitch, total, at, step):
+    """total[8 inputs, 8 outputs] += Σ over rows × width pixels of x ⊗ grad."""
+    t0 = load(total, at)
+    t1 = load(total, at + step)
+    t2 = load(total, at + 2 * step)
+    t3 = load(total, at + 3 * step)
+    t4 = load(total, at + 4 * step)
+    t5 = load(total, at + 5 * step)
+    t6 = load(total, at + 6 * step)
+    t7 = load(total, at + 7 * step)
+    for r in range(rows):
+        q = p + r * pitch
+        s = o + r * width * cout
+        for _ in range(width):
+            g = load(grad, s)
+            t0 = fma(g, x, q, t0)
+            t1 = fma(g, x, q + 1, t1)
+            t2 = fma(g, x, q + 2, t2)
+            t3 = fma(g, x, q + 3, t3)
+            t4 = fma(g, x, q + 4, t4)
+            t5 = fma(g, x, q + 5, t5)
+            t6 = fma(g, x, q + 6, t6)
+            t7 = fma(g, x, q + 7, t7)
+            q += cin
+            s += cout
+    store(total, at, t0)
+    store(total, at + step, t1)
+    store(total, at + 2 * step, t2)
+    store(total, at + 3 * step, t3)
+    store(total, at + 4 * step, t4)
+    store(total, at + 5 * step, t5)
+    store(total, at + 6 * step, t6)
+    store(total, at + 7 * step, t7)
+
+
+@njit(nogil=True, cache=True)
+def weight_gradient(x, grad, total, size, dilation):
+    """total (size², Cin rounded up to 8, Cout) += gradient of the weights from one patch."""
+    height, width, cin = x.shape
+    cout = grad.shape[2]
+    channels = total.shape[1]
+    reach = (size // 2) * dilation
+    padded = np.zeros((height + 2 * reach, (width + 2 * reach) * channels), np.float32)
+    for row in range(height):
+        fill_ring(x, row, padded, row + reach, reach, channels)
+    pitch = padded.shape[1]
+    flat, flat_grad, flat_total = padded.reshape(-1), grad.reshape(-1), total.reshape(-1)
+    chunk = max(1, 4096 // (width * channels))  # rows whose inputs stay in the first cache
+    for i in range(0, height, chunk):
+        rows = min(chunk, height - i)
+        for t in range(size * size):
+            p = (i + (t // size) * dilation) * pitch + (t % size) * dilation * channels
+            for c in range(0, channels, 8):
+                for o in range(0, cout, 8):
+                    _outer(flat, p + c, channels, flat_grad, i * width * cout + o, cout, width, rows, pitch,
+                           flat_total, (t * channels + c) * cout + o, cout)  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def moments(z, total):
+    """total (2, C) float64 += sums and sums of squares of z over its pixels."""
+    height, width, channels = z.shape
+    s = np.zeros(channels, np.float32)
+    q = np.zeros(channels, np.float32)
+    for i in range(height):
+        s[:] = 0
+        q[:] = 0
+        row = z[i]
+        for j in range(width):
+            for c in range(channels):
+                v = row[j, c]
+                s[c] += v
+                q[c] += v * v
+        for c in range(channels):
+            total[0, c] += s[c]
+            total[1, c] += q[c]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def normalise(z, scale, shift, y):
+    """y = max(z · scale + shift, 0) per channel."""
+    height, width, channels = z.shape
+    for i in range(height):
+        for j in range(width):
+            for c in range(channels):
+                v = z[i, j, c] * scale[c] + shift[c]
+                y[i, j, c] = v if v > 0 else np.float32(0)
+
+
+@njit(nogil=True, cache=True)
+def normalise_sums(z, y, grad, mean, inverse, total):
+    """total (2, C) float64 += Σ g and Σ g · ẑ where y > 0, ẑ = (z − mean) · inverse."""
+    height, width, channels = z.shape
+    s = np.zeros(channels, np.float32)
+    q = np.zeros(channels, np.float32)
+    for i in range(height):
+        s[:] = 0
+        q[:] = 0
+        for j in range(width):
+            for c in range(channels):
+                g = grad[i, j, c] if y[i, j, c] > 0 else np.float32(0)
+                s[c] += g
+                q[c] += g * ((z[i, j, c] - mean[c]) * inverse[c])
+        for c in range(channels):
+            total[0, c] += s[c]
+            total[1, c] += q[c]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def normalise_gradient(z, y, grad, mean, inverse, scale, mean_grad, mean_product, out):
+    """out = scale · (g − mean_grad − ẑ · mean_product), g masked by the ReLU."""
+    height, width, channels = z.shape
+    for i in range(height):
+        for j in range(width):
+            for c in range(channels):
+                g = grad[i, j, c] if y[i, j, c] > 0 else np.float32(0)
+                out[i, j, c] = scale[c] * (g - mean_grad[c] - (z[i, j, c] - mean[c]) * inverse[c] * mean_product[c])
+
+
+@njit(nogil=True, cache=True)
+def channel_sums(z, total):
+    """total (C) float64 += sums of z over its pixels."""
+    height, width, channels = z.shape
+    s = np.zeros(channels, np.float32)
+    for i in range(height):
+        s[:] = 0
+        for j in range(width):
+            for c in range(channels):
+                s[c] += z[i, j, c]
+        for c in range(channels):
+            total[c] += s[c]
+
+
+@njit(nogil=True, cache=True)
+def attend(logits, mean, deviation, k, r, constants, attention, threshold):
+    """attention = softmax of the logits; threshold = Σ attention · (Sauvola thresholds, constants)."""
+    height, width, choices = logits.shape
+    windows = k.shape[0]
+    for i in range(height):
+        for j in range(width):
+            top = logits[i, j, 0]
+            for c in range(1, choices):
+                top = max(top, logits[i, j, c])
+            total = np.float32(0)
+            for c in range(choices):
+                e = np.exp(logits[i, j, c] - top)
+                attention[i, j, c] = e
+                total += e
+            scale = np.float32(1) / total
+            t = np.float32(0)
+            for c in range(choices):
+                a = attention[i, j, c] * scale
+                attention[i, j, c] = a
+                if c < windows:
+                    t += a * (mean[i, j, c] * (np.float32(1) + k[c] * (deviation[i, j, c] / r[c] - np.float32(1))))
+                else:
+                    t += a * constants[c - windows]
+            threshold[i, j] = t
+
+
+@njit(nogil=True, cache=True)
+def attend_gradient(attention, mean, deviation, k, r, constants, threshold, grad, for_logits, for_k, for_r):
+    """Gradients of `attend`; for_k and for_r (float64) are added to."""
+    height, width, choices = attention.shape
+    windows = k.shape[0]
+    for i in range(height):
+        for j in range(width):
+            g = grad[i, j]
+            t = threshold[i, j]
+            for c in range(choices):
+                a = attention[i, j, c] * g
+                if c < windows:
+                    m = mean[i, j, c]
+                    ratio = deviation[i, j, c] / r[c]
+                    s = m * (np.float32(1) + k[c] * (ratio - np.float32(1)))
+                    for_k[c] += a * m * (ratio - np.float32(1))
+                    for_r[c] -= a * m * k[c] * ratio / r[c]
+                else:
+                    s = constants[c - windows]
+                for_logits[i, j, c] = a * (s - t)

@@ -1,0 +1,1 @@
+"""Training: network, loss, patches, loop and export. Needs torch: ``pip install 'sauvolanet[train]'``."""

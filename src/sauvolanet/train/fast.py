@@ -1,0 +1,183 @@
+"""The network's heavy steps on the compiled kernels of net/, as torch autograd functions.
+
+On two cores torch's own convolutions of so few channels reach a quarter of the machine; these reach most of it.
+Tensors are (N, H, W, C) float32, contiguous, on the CPU. `USE` switches them off; the plain torch version in
+network.py defines the truth, and is what runs on a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..net.conv_kernels import convolve, pack
+from ..net.grad_kernels import (
+    attend,
+    attend_gradient,
+    channel_sums,
+    moments,
+    normalise,
+    normalise_gradient,
+    normalise_sums,
+    weight_gradient,
+)
+from ..windows import run_bands
+
+USE = True
+THREADS: int | None = None
+
+
+def usable(x: Tensor, outputs: int) -> bool:
+    """Whether the kernels can serve: float32 on the CPU and a multiple of eight output channels."""
+    return USE and x.device.type == "cpu" and x.dtype == torch.float32 and outputs % 8 == 0
+
+
+def _over_batch(count: int, work: Any) -> list[Any]:
+    """Run work(n) for every patch, on threads; results in order of n whatever the number of threads."""
+    parts = run_bands(count, THREADS, lambda a, b: [work(n) for n in range(a, b)], least=1)
+    return [item for part in parts for item in part]
+
+
+def _array(x: Tensor) -> np.ndarray:
+    return x.detach().contiguous().numpy()
+
+
+def _convolve(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dilation: int) -> np.ndarray:
+    out = np.empty((*x.shape[:3], weight.shape[0]), np.float32)
+    packed = pack(weight)
+    size = weight.shape[2]
+    _over_batch(len(x), lambda n: convolve(x[n], packed, bias, out[n], 0, x.shape[1], size, dilation, False))
+    return out
+
+
+def _gradients(x: np.ndarray, grad: np.ndarray, weight: np.ndarray, dilation: int, need_input: bool) -> tuple[Any, np.ndarray]:
+    size = weight.shape[2]
+    cin, cout = x.shape[3], grad.shape[3]
+    totals = np.zeros((len(x), size * size, -(-cin // 8) * 8, cout), np.float32)
+    _over_batch(len(x), lambda n: weight_gradient(x[n], grad[n], totals[n], size, dilation))
+    for_weight = totals.sum(0)[:, :cin].reshape(size, size, cin, cout).transpose(3, 2, 0, 1)
+    if not need_input:
+        return None, for_weight
+    turned = weight.transpose(1, 0, 2, 3)[:, :, ::-1, ::-1]
+    extra = -cin % 8  # the kernel makes outputs in eights
+    if extra:
+        turned = np.concatenate([turned, np.zeros((extra, *turned.shape[1:]), np.float32)])
+    for_input = _convolve(grad, turned, np.zeros(cin + extra, np.float32), dilation)
+    return np.ascontiguousarray(for_input[..., :cin]), for_weight
+
+
+def _wide(z: np.ndarray) -> np.ndarray:
+    """Few channels seen as twice as many of half as many pixels: the compiler fills its lanes only from sixteen on."""
+    batch, height, width, channels = z.shape
+    return z.reshape(batch, height, width // 2, 2 * channels) if channels < 16 and width % 2 == 0 else z
+
+
+class Convolution(torch.autograd.Function):
+    """A convolution with bias, zero padding, any dilation."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, dilation: int) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.dilation = dilation
+        return torch.from_numpy(_convolve(_array(x), _array(weight), _array(bias), dilation))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, weight = ctx.saved_tensors
+        g = _array(grad)
+        for_input, for_weight = _gradients(_array(x), g, _array(weight), ctx.dilation, ctx.needs_input_grad[0])
+        wide = _wide(g)
+        sums = np.zeros((len(g), wide.shape[3]))
+        _over_batch(len(g), lambda n: channel_sums(wide[n], sums[n]))
+        for_bias = sums.sum(0).reshape(-1, g.shape[3]).sum(0).astype(np.float32)
+        return (None if for_input is None else torch.from_numpy(for_input),
+                torch.from_numpy(np.ascontiguousarray(for_weight)), torch.from_numpy(for_bias), None)  # fmt: skip
+
+
+class ConvolutionNormReLU(torch.autograd.Function):
+    """max(γ · (z − mean) / deviation + β, 0) with z the convolution of x, no bias.
+
+    Statistics over the batch, or over each patch (``instance``). Also returns mean and variance for the running values.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, gamma: Tensor, beta: Tensor, dilation: int, instance: bool,
+                epsilon: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        a, w = _array(x), _array(weight)
+        z = _convolve(a, w, np.zeros(w.shape[0], np.float32), dilation)
+        batch, height, width, channels = z.shape
+        wide = _wide(z)
+        copies = wide.shape[3] // channels
+        sums = np.zeros((batch, 2, wide.shape[3]))
+        _over_batch(batch, lambda n: moments(wide[n], sums[n]))
+        sums = sums.reshape(batch, 2, copies, channels).sum(2)
+        if not instance:
+            sums = np.broadcast_to(sums.sum(0, keepdims=True) / batch, sums.shape)
+        mean = sums[:, 0] / (height * width)
+        variance = np.maximum(sums[:, 1] / (height * width) - mean**2, 0)
+        inverse = 1 / np.sqrt(variance + epsilon)
+        g, b = _array(gamma), _array(beta)
+        scale = np.tile((inverse * g).astype(np.float32), copies)
+        shift = np.tile((b - mean * inverse * g).astype(np.float32), copies)
+        y = np.empty_like(wide)
+        _over_batch(batch, lambda n: normalise(wide[n], scale[n], shift[n], y[n]))
+        out = torch.from_numpy(y.reshape(z.shape))
+        ctx.save_for_backward(x, weight, gamma, out)
+        ctx.kept = (z, mean.astype(np.float32), inverse.astype(np.float32), dilation, instance)
+        means, variances = torch.from_numpy(mean[0].astype(np.float32)), torch.from_numpy(variance[0].astype(np.float32))
+        ctx.mark_non_differentiable(means, variances)
+        return out, means, variances
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
+        x, weight, gamma, out = ctx.saved_tensors
+        z, mean, inverse, dilation, instance = ctx.kept
+        batch, height, width, channels = z.shape
+        wide, g, y = _wide(z), _wide(_array(grad)), _wide(_array(out))
+        copies = wide.shape[3] // channels
+        m, i = np.tile(mean, copies), np.tile(inverse, copies)
+        sums = np.zeros((batch, 2, wide.shape[3]))
+        _over_batch(batch, lambda n: normalise_sums(wide[n], y[n], g[n], m[n], i[n], sums[n]))
+        sums = sums.reshape(batch, 2, copies, channels).sum(2)
+        for_beta, for_gamma = sums.sum(0).astype(np.float32)
+        if not instance:
+            sums = np.broadcast_to(sums.sum(0, keepdims=True) / batch, sums.shape)
+        means = np.tile((sums / (height * width)).astype(np.float32), copies)
+        scale = np.tile(inverse * _array(gamma), copies)
+        for_z = np.empty_like(wide)
+        _over_batch(batch, lambda n: normalise_gradient(wide[n], y[n], g[n], m[n], i[n], scale[n],
+                                                        means[n, 0], means[n, 1], for_z[n]))  # fmt: skip
+        for_z = for_z.reshape(z.shape)
+        for_input, for_weight = _gradients(_array(x), for_z, _array(weight), dilation, ctx.needs_input_grad[0])
+        return (None if for_input is None else torch.from_numpy(for_input),
+                torch.from_numpy(np.ascontiguousarray(for_weight)), torch.from_numpy(for_gamma),
+                torch.from_numpy(for_beta), None, None, None)  # fmt: skip
+
+
+class Attend(torch.autograd.Function):
+    """AST: the softmax of the logits weighs the Sauvola thresholds and the constants."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, mean: Tensor, deviation: Tensor, k: Tensor, r: Tensor, constants: Tensor) -> Tensor:
+        arrays = [_array(t) for t in (mean, deviation, k, r, constants)]
+        m, d, *rest = arrays
+        given = _array(logits)
+        attention = np.empty_like(given)
+        threshold = np.empty(given.shape[:3], np.float32)
+        _over_batch(len(given), lambda n: attend(given[n], m[n], d[n], *rest, attention[n], threshold[n]))
+        ctx.kept = (arrays, attention, threshold)
+        return torch.from_numpy(threshold)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (m, d, *rest), attention, threshold = ctx.kept
+        g = _array(grad)
+        for_logits = np.empty_like(attention)
+        for_k, for_r = np.zeros((2, len(g), len(rest[0])))
+        _over_batch(len(g), lambda n: attend_gradient(attention[n], m[n], d[n], *rest, threshold[n], g[n],
+                                                      for_logits[n], for_k[n], for_r[n]))  # fmt: skip
+        as_tensor = [torch.from_numpy(v.sum(0).astype(np.float32)) for v in (for_k, for_r)]
+        return torch.from_numpy(for_logits), None, None, *as_tensor, None

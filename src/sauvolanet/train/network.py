@@ -1,0 +1,198 @@
+"""SauvolaNet in torch: Multi-Window Sauvola, Pixelwise Window Attention, Adaptive Sauvola Threshold.
+
+Read beside section 3 of the paper. Arrays are (N, H, W, …) throughout; gray is scaled so that the page lies in 0 … 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..net.architecture import Architecture
+from . import fast
+
+
+class SauvolaLayer(nn.Module):
+    """MWS: the Sauvola threshold of each window, S = m · (1 + k · (s / r − 1)), k and r trained per window.
+
+    k, r : initial values, one for all windows or one per window. train_k, train_r : freeze either for ablations.
+    positive : "clamp" keeps k ≥ 0 and r > 0 by clamping after each step, as the authors did; "softplus" stores a
+        number whose softplus is the parameter, so that its gradient never dies at zero.
+    """
+
+    def __init__(self, windows: tuple[int, ...], k: float | list[float] = 0.2, r: float | list[float] = 0.5,
+                 train_k: bool = True, train_r: bool = True, positive: str = "clamp") -> None:  # fmt: skip
+        super().__init__()
+        self.windows, self.positive = windows, positive
+        for name, value, trained in (("k", k, train_k), ("r", r, train_r)):
+            values = torch.as_tensor(value, dtype=torch.float32).expand(len(windows)).clone()
+            if positive == "softplus":
+                values = torch.log(torch.expm1(values.clamp(min=1e-4)))
+            self.register_parameter(f"raw_{name}", nn.Parameter(values, requires_grad=trained))
+
+    @property
+    def k(self) -> Tensor:
+        return F.softplus(self.raw_k) if self.positive == "softplus" else self.raw_k
+
+    @property
+    def r(self) -> Tensor:
+        return F.softplus(self.raw_r) if self.positive == "softplus" else self.raw_r
+
+    @torch.no_grad()
+    def clamp(self) -> None:
+        """After an optimizer step: k ≥ 0 and r > 0 where they are stored as they are."""
+        if self.positive == "clamp":
+            self.raw_k.clamp_(min=0)
+            self.raw_r.clamp_(min=1e-4)
+
+    def forward(self, mean: Tensor, deviation: Tensor) -> Tensor:
+        """S (N, H, W, windows) from the window statistics of the scaled gray, same shape."""
+        return mean * (1 + self.k * (deviation / self.r - 1))
+
+
+def window_statistics(gray: Tensor, windows: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Mean and deviation of the scaled gray (N, H, W) in each window: (N, H, W, windows), by integral images.
+
+    O(1) per pixel and window, float64 sums, only pixels inside the page count, variance floored at 1e-6. The trainer
+    computes the same numbers from the uint8 page in compiled code; this is the differentiable layer for others to use.
+    """
+    wide = gray.double()
+    tables = [F.pad(v.cumsum(1).cumsum(2), (1, 0, 1, 0)) for v in (wide, wide * wide)]
+    height, width = gray.shape[1:]
+    results = []
+    for window in windows:
+        half = window // 2
+        top = torch.arange(height).sub(half).clamp(min=0)
+        bottom = torch.arange(height).add(half + 1).clamp(max=height)
+        left = torch.arange(width).sub(half).clamp(min=0)
+        right = torch.arange(width).add(half + 1).clamp(max=width)
+        count = (bottom - top)[:, None] * (right - left)[None, :]
+        m, q = (((t[:, bottom] - t[:, top])[:, :, right] - (t[:, bottom] - t[:, top])[:, :, left]) / count for t in tables)
+        results.append((m, (q - m * m).clamp(min=1e-6).sqrt()))
+    return torch.stack([m for m, _ in results], -1).float(), torch.stack([d for _, d in results], -1).float()
+
+
+class Conv(nn.Module):
+    """A convolution, alone or followed by normalisation and ReLU."""
+
+    def __init__(self, inputs: int, outputs: int, size: int, dilation: int, norm: str | None) -> None:
+        super().__init__()
+        self.size, self.dilation, self.norm = size, dilation, norm
+        self.weight = nn.Parameter(torch.empty(outputs, inputs, size, size))
+        nn.init.kaiming_normal_(self.weight, nonlinearity="relu" if norm else "linear")
+        affine = norm == "batch"
+        self.gamma = nn.Parameter(torch.ones(outputs), requires_grad=affine)
+        # without normalisation beta is the plain bias; before instance normalisation a bias has no effect
+        self.beta = nn.Parameter(torch.zeros(outputs), requires_grad=affine or norm is None)
+        self.register_buffer("mean", torch.zeros(outputs))
+        self.register_buffer("variance", torch.ones(outputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        outputs = self.weight.shape[0]
+        if self.norm is None:
+            extra = -outputs % 8
+            if fast.usable(x, outputs + extra):
+                weight = F.pad(self.weight, (0, 0, 0, 0, 0, 0, 0, extra))
+                return fast.Convolution.apply(x, weight, F.pad(self.beta, (0, extra)), self.dilation)[..., :outputs]
+            return self._plain(x, self.beta)
+        instance = self.norm == "instance"
+        if not instance and not self.training:
+            scale = self.gamma / torch.sqrt(self.variance + EPSILON)
+            return F.relu(self._plain(x) * scale + (self.beta - self.mean * scale))
+        if fast.usable(x, outputs):
+            epsilon = EPSILON if not instance else INSTANCE_EPSILON
+            y, mean, variance = fast.ConvolutionNormReLU.apply(x, self.weight, self.gamma, self.beta, self.dilation, instance, epsilon)
+            if not instance:
+                self._remember(mean, variance, x)
+            return y
+        z = self._plain(x)
+        over = (1, 2) if instance else (0, 1, 2)
+        mean = z.mean(over, keepdim=True)
+        variance = (z - mean).square().mean(over, keepdim=True)
+        if not instance:
+            self._remember(mean.detach().flatten(), variance.detach().flatten(), x)
+            return F.relu((z - mean) / torch.sqrt(variance + EPSILON) * self.gamma + self.beta)
+        return F.relu((z - mean) / torch.sqrt(variance + INSTANCE_EPSILON))
+
+    def _plain(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        reach = self.size // 2 * self.dilation
+        y = F.conv2d(x.permute(0, 3, 1, 2), self.weight, bias, padding=reach, dilation=self.dilation)
+        return y.permute(0, 2, 3, 1).contiguous()
+
+    @torch.no_grad()
+    def _remember(self, mean: Tensor, variance: Tensor, x: Tensor) -> None:
+        self.mean.lerp_(mean, MOMENTUM)
+        self.variance.lerp_(variance, MOMENTUM)
+
+
+EPSILON = 1e-5
+INSTANCE_EPSILON = 1e-10  # the authors floor the deviation at 1e-5
+MOMENTUM = 0.02
+
+
+class SauvolaNet(nn.Module):
+    """MWS, attention and AST as described by an `Architecture`."""
+
+    def __init__(self, architecture: Architecture, *, k: float | list[float] = 0.2, r: float | list[float] = 0.5,
+                 alpha: float = 16.0, train_k: bool = True, train_r: bool = True, train_alpha: bool = False,
+                 positive: str = "clamp") -> None:  # fmt: skip
+        super().__init__()
+        self.architecture = architecture
+        self.sauvola = SauvolaLayer(architecture.windows, k, r, train_k, train_r, positive)
+        self.raw_alpha = nn.Parameter(torch.tensor(math.log(alpha)), requires_grad=train_alpha)
+        self.register_buffer("constants", torch.tensor(architecture.constants, dtype=torch.float32))
+        self.convs = nn.ModuleDict({
+            name.replace(".", "_"): Conv(i, o, size, dilation, architecture.norm if norm else None)
+            for name, i, o, size, dilation, norm, _ in architecture.convolutions()
+        })  # fmt: skip
+        if architecture.refine:
+            nn.init.zeros_(self.convs["refine1"].weight)
+
+    @property
+    def alpha(self) -> Tensor:
+        """The loss's α: how steep the decision is around the threshold."""
+        return self.raw_alpha.exp()
+
+    def logits(self, gray: Tensor, mean: Tensor, x: Tensor) -> Tensor:
+        """PWA before its softmax: (N, H, W, choices); x are the features."""
+        arch = self.architecture
+        kept = []
+        for depth, widths in enumerate(arch.widths):
+            if depth:
+                kept.append(x)
+                x = F.max_pool2d(x.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1)
+            for i in range(len(widths)):
+                x = self.convs[f"down{depth}_{i}"](x)
+        for depth in range(len(arch.widths) - 2, -1, -1):
+            small = self.convs[f"reduce{depth}"](x)
+            skip = kept.pop()
+            n, h, w, c = skip.shape
+            x = (skip.view(n, h // 2, 2, w // 2, 2, c) + small[:, :, None, :, None, :]).view(n, h, w, c)
+            x = self.convs[f"up{depth}"](x)
+        logits = self.convs["head"](x)
+        if arch.fold > 1:
+            n, h, w, _ = logits.shape
+            f = arch.fold
+            logits = logits.view(n, h, w, f, f, arch.choices).permute(0, 1, 3, 2, 4, 5).reshape(n, h * f, w * f, arch.choices)
+        if arch.refine:
+            near = [mean[..., arch.windows.index(w)] for w in arch.refine_windows]
+            seen = torch.stack([gray, *(gray - m for m in near)], -1)
+            logits = logits + self.convs["refine1"](self.convs["refine0"](torch.cat([logits, seen], -1)))
+        return logits
+
+    def forward(self, gray: Tensor, mean: Tensor, deviation: Tensor, features: Tensor) -> Tensor:
+        """T (N, H, W): the adaptive threshold on the scaled gray; ink is gray < T.
+
+        gray (N, H, W) scaled; mean, deviation (N, H, W, windows) of the scaled gray; features as net.features makes
+        them, (N, H / fold, W / fold, inputs).
+        """
+        logits = self.logits(gray, mean, features)
+        if fast.usable(logits, 8):
+            return fast.Attend.apply(logits, mean, deviation, self.sauvola.k, self.sauvola.r, self.constants)
+        attention = logits.softmax(-1)
+        surfaces = self.sauvola(mean, deviation)
+        constants = self.constants.expand(*surfaces.shape[:3], -1)
+        return (attention * torch.cat([surfaces, constants], -1)).sum(-1)
