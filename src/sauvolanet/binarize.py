@@ -71,7 +71,9 @@ class Binarizer:
         gray, numbers = self.prepare(image)
         if numbers.blank:
             return np.zeros(gray.shape, bool)
-        if self.has_surface:
+        if self.method is not None and self.method.fused and not self.strength:
+            ink = self.method.function(gray, threads=self.threads, ink=True, **self.params)
+        elif self.has_surface:
             ink = gray < self._surface(gray, numbers)
         else:
             assert self.method is not None

@@ -103,6 +103,7 @@ class Method:
     surface : True if the function returns a float32 surface on the 0–255 scale (ink is ``gray < surface``),
         False if it returns ink (bool, True = ink) itself.
     presets : named sets of option values, chosen with ``preset=NAME``.
+    fused : the function takes ``ink=True`` and then returns exactly ``gray < surface`` without building the surface.
     extra : the optional install the method needs, or "".
     table1 : the method's row of the paper's Table 1, if it has one: trainable, w, k, r, scales, preproc, postproc.
     """
@@ -116,6 +117,7 @@ class Method:
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     extra: str = ""
     table1: Mapping[str, str] | None = None
+    fused: bool = False
 
     @property
     def all_options(self) -> tuple[Option, ...]:

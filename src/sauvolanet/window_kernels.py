@@ -1,14 +1,8 @@
 """Compiled window statistics, one band of rows at a time; the truth is in windows.py.
 
-A method's kernel walks its rows with the three steps here::
-
-    sums, squares = start(gray, y0, half)              # column sums of the window rows around y0
-    for y in range(y0, y1):
-        if y > y0: slide(gray, y, half, sums, squares)  # one row in, one row out
-        rows = rows_inside(height, y, half)
-        statistics(sums, squares, rows, half, mean, deviation)   # one row of each
-
-Sums are modulo 2**32 while the window is at most 255 (the true values fit), so the row loops use eight lanes.
+Column sums of the window's rows slide down the page (one row in, one row out); their running sums along the row
+give every window's sum as one difference. Sums are modulo 2**32 while the window is at most 255 (the true values
+fit), so that the row loops use eight lanes.
 """
 
 from __future__ import annotations
@@ -40,11 +34,23 @@ def drop_row(row, sums, squares):
 
 
 @njit(nogil=True, cache=True)
+def exchange_rows(new, old, sums, squares):
+    for x in range(new.shape[0]):
+        a = np.int32(new[x])
+        b = np.int32(old[x])
+        sums[x] += a - b
+        squares[x] += (a - b) * (a + b)
+
+
+@njit(nogil=True, cache=True)
 def slide(gray, y, half, sums, squares):
     """Column sums of row y from those of row y − 1."""
-    if y + half < gray.shape[0]:
+    enters, leaves = y + half < gray.shape[0], y - half - 1 >= 0
+    if enters and leaves:
+        exchange_rows(gray[y + half], gray[y - half - 1], sums, squares)
+    elif enters:
         add_row(gray[y + half], sums, squares)
-    if y - half - 1 >= 0:
+    elif leaves:
         drop_row(gray[y - half - 1], sums, squares)
 
 
@@ -58,61 +64,61 @@ def start(gray, y, half, sums, squares):
 
 
 @njit(nogil=True, cache=True)
-def prefix(values, out):
-    """out[x] = values[0] + … + values[x − 1], modulo the type's range."""
-    running = out[0] * out[0]
-    running -= running
-    out[0] = running
-    for x in range(values.shape[0]):
-        running += values[x]
-        out[x + 1] = running
+def prefix(sums, squares, p, q):
+    """p[x] = sums[0] + … + sums[x − 1], and q likewise from the squares, modulo the type's range."""
+    p[0] = 0
+    q[0] = 0
+    running_p = p[0]
+    running_q = q[0]
+    for x in range(sums.shape[0]):
+        running_p += sums[x]
+        running_q += squares[x]
+        p[x + 1] = running_p
+        q[x + 1] = running_q
 
 
 @njit(nogil=True, cache=True)
-def one_pixel(total, square, count):
-    t = np.float64(total)
-    mean = t / count
-    variance = (np.float64(square) - t * mean) / count
-    return mean, np.sqrt(max(variance, 0.0))
+def one_pixel(p, q, left, right, rows):
+    count = np.float64(rows * (right - left))
+    t = np.float64(p.dtype.type(p[right] - p[left]))
+    square = np.float64(q.dtype.type(q[right] - q[left]))
+    inverse = 1.0 / count
+    return np.float32(t * inverse), np.sqrt(np.float32((square * count - t * t) * (inverse * inverse)))
 
 
 @njit(nogil=True, cache=True)
 def statistics(sums, squares, p, q, rows, half, mean, deviation):
     """One row of means and deviations from the column sums; p and q are scratch of W + 1."""
     width = sums.shape[0]
-    prefix(sums, p)
-    prefix(squares, q)
+    prefix(sums, squares, p, q)
     inner0 = min(half, width)
     inner1 = max(width - half, inner0)
     for x in range(inner0):
-        right = min(x + half + 1, width)
-        m, d = one_pixel(p[right] - p[0], q[right] - q[0], np.float64(rows * right))
-        mean[x] = m
-        deviation[x] = d
+        mean[x], deviation[x] = one_pixel(p, q, 0, min(x + half + 1, width), rows)
     count = np.float64(rows * (2 * half + 1))
-    a = p[: max(inner1 - inner0, 0)]
-    b = p[min(2 * half + 1, width):]
-    c = q[: max(inner1 - inner0, 0)]
-    d_ = q[min(2 * half + 1, width):]
-    for i in range(inner1 - inner0):
-        m, d = one_pixel(b[i] - a[i], d_[i] - c[i], count)
-        mean[inner0 + i] = m
-        deviation[inner0 + i] = d
+    inverse = 1.0 / count
+    inverse_square = inverse * inverse
+    inside = inner1 - inner0
+    p0, p1 = p[:inside], p[min(2 * half + 1, width) :]
+    q0, q1 = q[:inside], q[min(2 * half + 1, width) :]
+    means, deviations = mean[inner0:inner1], deviation[inner0:inner1]
+    for i in range(inside):
+        t = np.float64(p.dtype.type(p1[i] - p0[i]))  # in the sums' own type, so that a wrap cancels
+        square = np.float64(q.dtype.type(q1[i] - q0[i]))
+        means[i] = t * inverse
+        deviations[i] = np.sqrt(np.float32((square * count - t * t) * inverse_square))
     for x in range(inner1, width):
-        left = max(x - half, 0)
-        right = min(x + half + 1, width)
-        m, d = one_pixel(p[right] - p[left], q[right] - q[left], np.float64(rows * (right - left)))
-        mean[x] = m
-        deviation[x] = d
+        mean[x], deviation[x] = one_pixel(p, q, max(x - half, 0), width, rows)
 
 
 @njit(nogil=True, cache=True)
-def _mean_deviation(gray, half, y0, y1, mean, deviation, sums, squares, p, q):
-    start(gray, y0, half, sums, squares)
+def _mean_deviation(gray, half, y0, y1, mean, deviation, sums, squares, p, q, begin):
     for y in range(y0, y1):
-        if y > y0:
+        if begin and y == y0:
+            start(gray, y, half, sums, squares)
+        else:
             slide(gray, y, half, sums, squares)
-        statistics(sums, squares, p, q, rows_inside(gray.shape[0], y, half), half, mean[y], deviation[y])
+        statistics(sums, squares, p, q, rows_inside(gray.shape[0], y, half), half, mean[y - y0], deviation[y - y0])
 
 
 def scratch(width: int, window: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -123,4 +129,23 @@ def scratch(width: int, window: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 def mean_deviation(gray, window, y0, y1, mean, deviation):
     """Fill rows y0 … y1 − 1 of both arrays."""
-    _mean_deviation(gray, window // 2, y0, y1, mean, deviation, *scratch(gray.shape[1], window))
+    _mean_deviation(gray, window // 2, y0, y1, mean[y0:y1], deviation[y0:y1], *scratch(gray.shape[1], window), True)
+
+
+def walk(gray, window, y0, y1, step=16):
+    """Blocks of rows y0 … y1 − 1, small enough for the cache: first, last, mean, deviation (overwritten each time)."""
+    state = scratch(gray.shape[1], window)
+    mean = np.empty((step, gray.shape[1]), np.float32)
+    deviation = np.empty((step, gray.shape[1]), np.float32)
+    for y in range(y0, y1, step):
+        last = min(y + step, y1)
+        _mean_deviation(gray, window // 2, y, last, mean, deviation, *state, y == y0)
+        yield y, last, mean[: last - y], deviation[: last - y]
+
+
+@njit(nogil=True, cache=True)
+def below(gray, surface, ink):
+    """ink = gray < surface, one band."""
+    for y in range(gray.shape[0]):
+        for x in range(gray.shape[1]):
+            ink[y, x] = np.float32(gray[y, x]) < surface[y, x]

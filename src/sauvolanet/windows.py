@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +23,7 @@ import numpy.typing as npt
 Gray = npt.NDArray[np.uint8]
 Surface = npt.NDArray[np.float32]
 Ink = npt.NDArray[np.bool_]
+Formula = Callable[[slice, Surface, Surface], Surface]
 
 _warned = False
 _lock = threading.Lock()
@@ -46,7 +48,7 @@ def compiled(module: str) -> ModuleType | None:
 
         import numba
 
-        numba.config.CACHE_DIR = os.path.join(tempfile.gettempdir(), f"sauvolanet-cache-{os.getuid()}")
+        numba.config.CACHE_DIR = str(Path(tempfile.gettempdir()) / f"sauvolanet-cache-{os.getuid()}")
         return importlib.import_module(module)
     except ImportError as problem:
         if not _warned:
@@ -94,7 +96,6 @@ def box_sum(values: npt.NDArray[np.int64], window: int) -> npt.NDArray[np.int64]
     return rows[:, right] - rows[:, left]
 
 
-
 def _edges(length: int, half: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     at = np.arange(length)
     return np.maximum(at - half, 0), np.minimum(at + half + 1, length)
@@ -113,12 +114,13 @@ def window_sums(gray: Gray, window: int) -> tuple[npt.NDArray[np.int64], npt.NDA
 def mean_deviation_numpy(gray: Gray, window: int) -> tuple[Surface, Surface]:
     """Mean and deviation of each window, float32 on the scale of the gray: the definition of the truth.
 
-    ``mean = s / n`` and ``deviation = sqrt(max(q − s·mean, 0) / n)`` in float64 from the exact sums s, q, n.
+    ``mean = s · (1/n)`` and ``variance = (n·q − s²) · (1/n)²`` in float64 from the exact sums s, q, n; the difference
+    is exact up to window 610, and zero on a constant page with any window. The root is taken in float32.
     """
-    total, squares, count = window_sums(gray, window)
-    mean = total / count
-    deviation = np.sqrt(np.maximum(squares - total * mean, 0) / count)
-    return mean.astype(np.float32), deviation.astype(np.float32)
+    total, squares, count = (sums.astype(np.float64) for sums in window_sums(gray, window))
+    inverse = 1 / count
+    variance = (squares * count - total * total) * (inverse * inverse)
+    return (total * inverse).astype(np.float32), np.sqrt(variance.astype(np.float32))
 
 
 def mean_deviation(gray: Gray, window: int, threads: int | None = 1) -> tuple[Surface, Surface]:
@@ -138,3 +140,60 @@ def mean_deviation(gray: Gray, window: int, threads: int | None = 1) -> tuple[Su
     deviation = np.empty(gray.shape, np.float32)
     run_bands(gray.shape[0], threads, lambda a, b: kernels.mean_deviation(gray, window, a, b, mean, deviation))
     return mean, deviation
+
+
+def local_threshold(gray: Gray, window: int, formula: Formula, threads: int | None, ink: bool = False) -> Surface | Ink:
+    """The surface that a formula of mean and deviation gives, or with ``ink`` at once ``gray < surface`` (True = ink).
+
+    formula : ``formula(rows, mean, deviation)`` gives float32 thresholds for the rows of the slice ``rows``; it may
+        overwrite its arguments. It is called on blocks that fit the cache, so the page-sized surface need not exist.
+    """
+    kernels = compiled("sauvolanet.window_kernels")
+    if kernels is None:
+        surface = formula(slice(None), *mean_deviation_numpy(gray, window))
+        return gray < surface if ink else surface
+    result = np.empty(gray.shape, bool if ink else np.float32)
+
+    def band(first: int, last: int) -> None:
+        for a, b, mean, deviation in kernels.walk(gray, window, first, last):
+            surface = formula(slice(a, b), mean, deviation)
+            if ink:
+                kernels.below(gray[a:b], surface, result[a:b])
+            else:
+                result[a:b] = surface
+
+    run_bands(gray.shape[0], threads, band)
+    return result
+
+
+def window_extreme(gray: Gray, window: int, pick: np.ufunc, threads: int | None = 1) -> Gray:
+    """The smallest (``pick=np.minimum``) or largest (``np.maximum``) gray in each window, cut at the border.
+
+    Windows of 2, 4, 8 … pixels come from two of half the size; two that overlap make the last. Repeating the page's
+    edge adds nothing to a window that holds the edge already.
+
+    >>> window_extreme(np.array([[3, 1, 2, 9, 5]], np.uint8), 3, np.maximum).tolist()
+    [[3, 3, 9, 9, 9]]
+    """
+    half = min(window // 2, max(gray.shape))
+    result = np.empty_like(gray)
+
+    def band(first: int, last: int) -> None:
+        for a in range(first, last, 256):
+            b = min(a + 256, last)
+            top, bottom = max(a - half, 0), min(b + half, gray.shape[0])
+            rows = np.pad(gray[top:bottom], ((top - a + half, b + half - bottom), (half, half)), "edge")
+            result[a:b] = _extreme_along(_extreme_along(rows, half, pick).T, half, pick).T
+
+    run_bands(gray.shape[0], threads, band)
+    return result
+
+
+def _extreme_along(values: Gray, half: int, pick: np.ufunc) -> Gray:
+    """Extremes over 2·half + 1 neighbours in the first axis, which shrinks by 2·half."""
+    size = 1
+    while 2 * size <= 2 * half + 1:
+        values = pick(values[:-size], values[size:])
+        size *= 2
+    rest = 2 * half + 1 - size
+    return pick(values[: len(values) - rest], values[rest:])

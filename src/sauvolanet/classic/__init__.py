@@ -5,9 +5,24 @@ from __future__ import annotations
 import importlib.util
 
 from ..options import Method
-from . import otsu
+from . import (
+    bernsen,
+    bradley,
+    feng,
+    niblack,
+    nick,
+    otsu,
+    phansalkar,
+    sauvola,
+    trsingh,
+    wan,
+    wolf,
+)
 
-METHODS: dict[str, Method] = {m.METHOD.name: m.METHOD for m in (otsu,)}
+METHODS: dict[str, Method] = {
+    m.METHOD.name: m.METHOD
+    for m in (otsu, bernsen, niblack, sauvola, wolf, nick, feng, bradley, phansalkar, trsingh, wan)
+}
 
 _PACKAGES = {"howe": "maxflow"}  # extra -> the package that must be importable
 

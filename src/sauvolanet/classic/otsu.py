@@ -6,13 +6,14 @@ import numpy as np
 
 from ..options import Method
 from ..page import PageNumbers
-from ..windows import Gray, Surface
+from ..windows import Gray, Ink, Surface
 
 
-def threshold_otsu(gray: Gray, *, threads: int | None = 1) -> Surface:
+def threshold_otsu(gray: Gray, *, threads: int | None = 1, ink: bool = False) -> Surface | Ink:
     """The threshold that splits the histogram into the two classes of largest between-class variance.
 
-    gray : (H, W) uint8, 0 black. Returns a constant surface, float32; ink is ``gray < surface``.
+    gray : (H, W) uint8, 0 black. Returns a constant surface, float32; ink is ``gray < surface`` (with ``ink=True`` that
+    mask at once, bool, True = ink).
 
     References: N. Otsu, IEEE Trans. SMC 9(1), 1979, doi:10.1109/TSMC.1979.4310076.
     **Deviations**: none; a page of one gray level has no ink.
@@ -21,7 +22,8 @@ def threshold_otsu(gray: Gray, *, threads: int | None = 1) -> Surface:
     >>> threshold_otsu(np.array([[10, 10, 200, 210]], np.uint8)).tolist()
     [[11.0, 11.0, 11.0, 11.0]]
     """
-    return np.full(gray.shape, PageNumbers.of(gray).otsu(), np.float32)
+    level = PageNumbers.of(gray).otsu()
+    return gray < level if ink else np.full(gray.shape, level, np.float32)
 
 
-METHOD = Method("otsu", threshold_otsu, (), "Otsu 1979", "10.1109/TSMC.1979.4310076", surface=True)
+METHOD = Method("otsu", threshold_otsu, (), "Otsu 1979", "10.1109/TSMC.1979.4310076", surface=True, fused=True)

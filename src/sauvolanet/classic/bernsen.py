@@ -1,0 +1,62 @@
+"""Bernsen's threshold: the middle between the window's darkest and lightest gray."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..options import Method, Option
+from ..windows import Gray, Ink, Surface, run_bands, window_extreme
+from .shared import window_option
+
+
+def threshold_bernsen(
+    gray: Gray,
+    *,
+    window: int = 31,
+    contrast: int = 15,
+    level: int = 128,
+    threads: int | None = 1,
+    ink: bool = False,
+) -> Surface | Ink:
+    """``T = (min + max) / 2`` where ``max − min > contrast``, else ``level``; ink is gray at or below T.
+
+    gray : (H, W) uint8, 0 black. Returns ``T + ½`` as a float32 surface on the 0–255 scale, so that ink is
+    ``gray < surface`` (with ``ink=True`` that mask at once, bool, True = ink).
+
+    References: J. Bernsen, 8th International Conference on Pattern Recognition, 1986, pages 1251–1255.
+    **Deviations**: defaults of window and contrast are ImageJ's, the publication leaves them to the user.
+
+    >>> threshold_bernsen(np.array([[0, 100, 100, 100, 100]], np.uint8), window=3).tolist()
+    [[50.5, 50.5, 128.5, 128.5, 128.5]]
+    """
+    low = window_extreme(gray, window, np.minimum, threads)
+    high = window_extreme(gray, window, np.maximum, threads)
+    result = np.empty(gray.shape, bool if ink else np.float32)
+
+    def band(first: int, last: int) -> None:
+        for a in range(first, last, 16):
+            rows = slice(a, min(a + 16, last))
+            middle = low[rows].astype(np.int16) + high[rows]
+            twice = np.where(high[rows] - low[rows] > contrast, middle, np.int16(2 * level))
+            if ink:
+                np.less_equal(gray[rows].astype(np.int16) * 2, twice, out=result[rows])
+            else:
+                np.multiply(twice + np.int16(1), np.float32(0.5), out=result[rows])
+
+    run_bands(gray.shape[0], threads, band)
+    return result
+
+
+METHOD = Method(
+    "bernsen",
+    threshold_bernsen,
+    (
+        window_option(31),
+        Option("contrast", int, 15, 0, 255, help="Windows whose gray levels differ by no more than this are flat."),
+        Option("level", int, 128, 0, 255, help="The threshold in flat windows, in gray levels."),
+    ),
+    "Bernsen 1986",
+    "",
+    surface=True,
+    fused=True,
+)
