@@ -147,7 +147,8 @@ _DIBCO_YEAR = re.compile(r"dibc[o0][ _-]?(20\d\d)", re.IGNORECASE)
 _WEIGHTS = re.compile(r"_(R|P)Weights$", re.IGNORECASE)
 
 
-def _known_set(folder: str) -> str | None:
+def known_set(folder: str) -> str | None:
+    """The set of the catalogue that a folder's name stands for, or None."""
     year = _DIBCO_YEAR.search(folder)
     return _BY_NAME.get(_plain(year[1] if year else folder))
 
@@ -170,9 +171,9 @@ def scan(data: Path) -> dict[str, Found]:
         folders = path.relative_to(data).parts[:-1]
         if path.name.startswith(".") or any(f.startswith(".") for f in folders) or "skel" in path.stem.lower():
             continue
-        if path.suffix.lower() == ".dat" and (kind := _WEIGHTS.search(path.stem)):
-            name, page = _place(data, folders, _WEIGHTS.sub("", path.stem))
-            weights[name, _TRUTH_SUFFIX.sub("", page).lower(), kind[1].upper()] = path
+        if path.suffix.lower() == ".dat" and (which := _WEIGHTS.search(path.stem)):
+            name, stem = _place(data, folders, path.stem[: which.start()])
+            weights[name, _TRUTH_SUFFIX.sub("", stem).lower(), which[1].upper()] = path
         elif path.suffix.lower() in _FORMATS:
             name, stem = _place(data, folders, path.stem)
             short = _TRUTH_SUFFIX.sub("", stem)
@@ -201,9 +202,9 @@ def _place(data: Path, folders: Sequence[str], stem: str) -> tuple[str, str]:
     flat = _FLAT.match(stem)
     if flat:
         return _BY_NAME.get(_plain(flat["set"]), flat["set"]), stem[len(flat["set"]) + 1 :]
-    known = next(filter(None, map(_known_set, folders)), None)
+    known = next(filter(None, map(known_set, folders)), None)
     own = next((f for f in folders if not _folder_kind(f)), None)
-    return known or own or _known_set(data.resolve().name) or data.resolve().name, stem
+    return known or own or known_set(data.resolve().name) or data.resolve().name, stem
 
 
 def _natural(text: str) -> list[Any]:
@@ -302,10 +303,12 @@ class Report:
     damaged: list[str]
 
 
-def check(data: str | Path, progress: Callable[[], None] | None = None) -> list[Report]:
-    """Read everything in a folder: one report per set. ``progress`` is called after each page."""
+def check(data: str | Path, progress: Callable[[int, int], None] | None = None) -> list[Report]:
+    """Read everything in a folder: one report per set. ``progress(done, total)`` is called after each page."""
     reports = []
-    for name, entry in scan(Path(data)).items():
+    found = scan(Path(data))
+    done, total = 0, sum(len(entry.pages) for entry in found.values())
+    for name, entry in found.items():
         known = CATALOGUE.get(name)
         if not entry.pages and not entry.ambiguous and known is None:
             continue  # pictures without truth beside the sets
@@ -316,8 +319,9 @@ def check(data: str | Path, progress: Callable[[], None] | None = None) -> list[
                 read_weights(page, (shape[0], shape[1]))
             except InputError as problem:
                 damaged.append(str(problem))
+            done += 1
             if progress is not None:
-                progress()
+                progress(done, total)
         unpaired = [str(path) for path in entry.unpaired]
         sound = len(entry.pages) + len(entry.ambiguous) - len(damaged)
         missing = _missing(known, [page.id for page in entry.pages]) if known else []

@@ -38,7 +38,7 @@ _RECIPROCALS /= _RECIPROCALS.sum()
 
 
 def _ratio(part: float, whole: float) -> float:
-    return float(part) / float(whole) if whole else 0.0
+    return part / whole if whole else 0.0
 
 
 def _counts(prediction: Ink, truth: Ink) -> tuple[int, int, int, int]:
@@ -85,7 +85,7 @@ def pfm(prediction: Ink, truth: Ink) -> float:
     if not (fp or fn):
         return 100.0
     line = skeleton(truth)
-    found = _ratio(np.count_nonzero(prediction & line), np.count_nonzero(line))
+    found = _ratio(int(np.count_nonzero(prediction & line)), int(np.count_nonzero(line)))
     return 100 * _harmonic(_ratio(tp, tp + fp), found)
 
 

@@ -7,6 +7,7 @@ A table says for each neighbourhood (eight bits: east, then counterclockwise) wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +52,8 @@ def _lee_chen(n: list[int]) -> bool:
     return _branches(n) == 1 and sum(n) >= 2 and not (_zhang_suen(n, True) or _zhang_suen(n, False))
 
 
-GUO_HALL = np.stack([_table(lambda n, first=first: _guo_hall(n, first)) for first in (True, False)])
-ZHANG_SUEN = np.stack([_table(lambda n, first=first: _zhang_suen(n, first)) for first in (True, False)])
+GUO_HALL = np.stack([_table(partial(_guo_hall, first=first)) for first in (True, False)])
+ZHANG_SUEN = np.stack([_table(partial(_zhang_suen, first=first)) for first in (True, False)])
 LEE_CHEN = _table(_lee_chen)
 
 
