@@ -7,6 +7,7 @@ network.py defines the truth, and is what runs on a GPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..net.grad_kernels import (
     normalise_sums,
     weight_gradient,
 )
-from ..windows import run_bands
+from ..windows import cores, run_bands
 
 USE = True
 THREADS: int | None = None
@@ -35,10 +36,16 @@ def usable(x: Tensor, outputs: int) -> bool:
     return USE and x.device.type == "cpu" and x.dtype == torch.float32 and outputs % 8 == 0
 
 
-def _over_batch(count: int, work: Any) -> list[Any]:
-    """Run work(n) for every patch, on threads; results in order of n whatever the number of threads."""
-    parts = run_bands(count, THREADS, lambda a, b: [work(n) for n in range(a, b)], least=1)
-    return [item for part in parts for item in part]
+def _over_batch(count: int, work: Callable[[int], Any]) -> None:
+    """Run work(n) for every patch of the batch; threads take the next one as they become free."""
+    tickets = iter(range(count))
+
+    def take(*_: int) -> None:
+        for n in tickets:
+            work(n)
+
+    threads = min(THREADS or cores(), count)
+    run_bands(threads, threads, take, least=1)
 
 
 def _array(x: Tensor) -> np.ndarray:

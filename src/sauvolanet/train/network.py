@@ -83,12 +83,12 @@ class Conv(nn.Module):
         self.size, self.dilation, self.norm = size, dilation, norm
         self.weight = nn.Parameter(torch.empty(outputs, inputs, size, size))
         nn.init.kaiming_normal_(self.weight, nonlinearity="relu" if norm else "linear")
-        affine = norm == "batch"
-        self.gamma = nn.Parameter(torch.ones(outputs), requires_grad=affine)
-        # without normalisation beta is the plain bias; before instance normalisation a bias has no effect
-        self.beta = nn.Parameter(torch.zeros(outputs), requires_grad=affine or norm is None)
-        self.register_buffer("mean", torch.zeros(outputs))
-        self.register_buffer("variance", torch.ones(outputs))
+        # beta is the bias; instance normalisation removes it again, but the authors' file has it
+        self.beta = nn.Parameter(torch.zeros(outputs), requires_grad=norm != "instance")
+        if norm == "batch":
+            self.gamma = nn.Parameter(torch.ones(outputs))
+            self.register_buffer("mean", torch.zeros(outputs))
+            self.register_buffer("variance", torch.ones(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
         outputs = self.weight.shape[0]
@@ -104,16 +104,17 @@ class Conv(nn.Module):
             return F.relu(self._plain(x) * scale + (self.beta - self.mean * scale))
         if fast.usable(x, outputs):
             epsilon = EPSILON if not instance else INSTANCE_EPSILON
-            y, mean, variance = fast.ConvolutionNormReLU.apply(x, self.weight, self.gamma, self.beta, self.dilation, instance, epsilon)
+            gamma, beta = (torch.ones_like(self.beta), torch.zeros_like(self.beta)) if instance else (self.gamma, self.beta)
+            y, mean, variance = fast.ConvolutionNormReLU.apply(x, self.weight, gamma, beta, self.dilation, instance, epsilon)
             if not instance:
-                self._remember(mean, variance, x)
+                self._remember(mean, variance)
             return y
         z = self._plain(x)
         over = (1, 2) if instance else (0, 1, 2)
         mean = z.mean(over, keepdim=True)
         variance = (z - mean).square().mean(over, keepdim=True)
         if not instance:
-            self._remember(mean.detach().flatten(), variance.detach().flatten(), x)
+            self._remember(mean.detach().flatten(), variance.detach().flatten())
             return F.relu((z - mean) / torch.sqrt(variance + EPSILON) * self.gamma + self.beta)
         return F.relu((z - mean) / torch.sqrt(variance + INSTANCE_EPSILON))
 
@@ -123,7 +124,7 @@ class Conv(nn.Module):
         return y.permute(0, 2, 3, 1).contiguous()
 
     @torch.no_grad()
-    def _remember(self, mean: Tensor, variance: Tensor, x: Tensor) -> None:
+    def _remember(self, mean: Tensor, variance: Tensor) -> None:
         self.mean.lerp_(mean, MOMENTUM)
         self.variance.lerp_(variance, MOMENTUM)
 
