@@ -32,9 +32,8 @@ def page(seed: int, *, kind: str | None = None, height: int = 512, width: int = 
     """
     if kind is not None and kind not in KINDS:
         raise UnknownName("kind of page", kind, KINDS)
-    rng = stream(FREE, seed)
-    chosen = KINDS[kind or str(rng.choice(list(KINDS)))]
-    return make_page(rng, chosen, height, width)
+    name = kind or str(stream(FREE, seed).choice(list(KINDS)))
+    return make_page(stream(FREE, seed, *name.encode()), KINDS[name], height, width)
 
 
 def training_page(seed: int, *, height: int = 512, width: int = 512) -> tuple[Gray, Ink]:

@@ -7,9 +7,9 @@ from functools import lru_cache
 from importlib.resources import files
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFilter, ImageFont
+from PIL import Image, ImageDraw, ImageFont
 
-from .fields import Field, noise, shrink
+from .fields import Field, noise
 from .pen import Hand, write_word
 from .words import LANGUAGES, PLAIN, sentence_words
 
@@ -44,6 +44,8 @@ FONTS = {
     "scrawl": Font("scrawl.ttf", 0.045, leading=0.95),
     "capitals": Font("capitals.otf", 0.065, PLAIN),
 }
+Box = tuple[float, float, float, float]  # left, top, right, bottom in page pixels
+NO_HOLE: Box = (0, 0, 0, 0)
 HELD_BACK = ("office-sans", "office-serif", "office-mono", "scrawl", "capitals")  # never on a training page
 
 
@@ -64,10 +66,11 @@ class Script:
 
 
 def draw_text(rng: np.random.Generator, height: int, width: int, script: Script, *, columns: int = 1,
-              fine: int = FINE) -> tuple[Image.Image, Image.Image]:  # fmt: skip
+              hole: Box = NO_HOLE, uneven: float = 0.0, fine: int = FINE) -> tuple[Image.Image, Image.Image]:  # fmt: skip
     """A page of text: coverage ("L", 255 = ink, ``fine`` times the page's size) and shade ("L", a quarter of it).
 
-    The shade says how dark the ink of each word is, 128 for a usual one.
+    The shade says how dark the ink of each word is, 128 for a usual one; ``uneven`` is
+    how much they differ. ``hole`` is kept free of words.
     """
     canvas = Image.new("L", (width * fine, height * fine))
     shade = Image.new("L", (-(-width // 4), -(-height // 4)), 128)
@@ -84,10 +87,11 @@ def draw_text(rng: np.random.Generator, height: int, width: int, script: Script,
     rules = columns > 1 and rng.random() < 0.5
     for column in range(columns):
         start = left + column * (column_width + gutter)
-        _fill_column(rng, set_word, ImageDraw.Draw(shade), start, start + column_width, height)
+        _fill_column(rng, set_word, ImageDraw.Draw(shade), start, start + column_width, height, hole, uneven)
         if rules and column:
             x = round((start - gutter / 2) * fine)
-            ImageDraw.Draw(target).line([x, 0, x, target.height], fill=255, width=max(round(script.stroke * 0.6 * fine), 1))
+            thick = max(round(script.stroke * 0.6 * fine), 1)
+            ImageDraw.Draw(target).line([x, 0, x, target.height], fill=255, width=thick)
     if script.name == "pen":
         canvas = target.reduce(PEN_FINE)
     return canvas, shade
@@ -100,8 +104,9 @@ class _Words:
     leading: float
     space: float
     language: str
+    capitals = 0.03  # share of lines in capitals
 
-    def put(self, word: str, x: float, y: float) -> float:
+    def put(self, word: str, x: float, y: float, length: float) -> float:
         raise NotImplementedError
 
     def length(self, word: str) -> float:
@@ -118,15 +123,17 @@ class _FontWords(_Words):
         self.language = str(rng.choice(font.languages))
         self.draw, self.fine = ImageDraw.Draw(canvas), fine
 
-    def put(self, word: str, x: float, y: float) -> float:
+    def put(self, word: str, x: float, y: float, length: float) -> float:
         self.draw.text((x * self.fine, y * self.fine), word, fill=255, font=self.font, anchor="ls")
-        return x + self.length(word)
+        return x + length
 
     def length(self, word: str) -> float:
         return self.font.getlength(word) / self.fine
 
 
 class _PenWords(_Words):
+    capitals = 0.0
+
     def __init__(self, rng: np.random.Generator, script: Script, canvas: Image.Image, scale: int) -> None:
         self.rng, self.scale = rng, scale
         self.hand = Hand.draw(rng, script.stroke, script.slant, script.x_height)
@@ -136,7 +143,7 @@ class _PenWords(_Words):
         self.language = str(rng.choice(list(LANGUAGES)))
         self.draw = ImageDraw.Draw(canvas)
 
-    def put(self, word: str, x: float, y: float) -> float:
+    def put(self, word: str, x: float, y: float, length: float) -> float:
         return write_word(self.draw, self.rng, self.hand, word, x, y, self.scale)
 
     def length(self, word: str) -> float:
@@ -144,24 +151,28 @@ class _PenWords(_Words):
 
 
 def _fill_column(rng: np.random.Generator, words: _Words, shade: ImageDraw.ImageDraw, left: float, right: float,
-                 height: int) -> None:  # fmt: skip
-    """Lines of words from left to right, with paragraphs, indents, a capital line now and then, and slightly bent baselines."""
+                 height: int, hole: Box, uneven: float) -> None:  # fmt: skip
+    """Lines of words with paragraphs, indents, some capitals and slightly bent baselines; nothing in the hole."""
     slope, bend = rng.normal(0, 0.006), rng.normal(0, 0.00001)
-    spread = rng.uniform(0, 30)  # how much the ink differs from word to word, in the shade's units
+    spread = 128 * uneven
     y = words.leading * rng.uniform(0.3, 1.5)
     per_line = max(int((right - left) / (words.size * 0.9)), 2)
     text = iter(sentence_words(rng, LANGUAGES[words.language], int((height / words.leading + 2) * per_line * 1.5)))
-    short, capitals = 0.0, False
+    short = 0.0
     while y < height + words.leading:
         x = left + (words.size * 1.5 if short else rng.normal(0, 0.1) * words.size)
         short = rng.uniform(0.1, 0.9) * (right - left) if rng.random() < 0.12 else 0.0
-        capitals = rng.random() < 0.03
+        capitals = rng.random() < words.capitals
+        beside_hole = hole[1] < y + words.size / 2 and y - words.size < hole[3]
         while (word := next(text, None)) is not None:
             word = word.upper() if capitals else word
-            if x + words.length(word) > right - short:
+            length = words.length(word)
+            if beside_hole and x < hole[2] and x + length > hole[0]:
+                x = hole[2] + words.space
+            if x + length > right - short:
                 break
             base = y + slope * (x - left) + bend * (x - left) ** 2 + rng.normal(0, 0.012) * words.size
-            end = words.put(word, x, base)
+            end = words.put(word, x, base, length)
             level = int(np.clip(128 + rng.normal(0, spread), 40, 255))
             shade.rectangle([x / 4, (base - words.size) / 4, end / 4, (base + words.size / 3) / 4], fill=level)
             x = end + words.space
@@ -174,12 +185,19 @@ def spread_ink(rng: np.random.Generator, canvas: Image.Image, roughness: float, 
     gain : 0 leaves strokes as they are, 0.2 widens them by about half a pixel and hairlines most, as ink does.
     roughness : ragged edges and worn type; 0 for none.
     """
-    soft = np.asarray(canvas.filter(ImageFilter.GaussianBlur(1.0)), np.float32) / 255
-    edge: float | Field = 0.5 - gain
+    soft = np.pad(np.asarray(canvas), 1).astype(np.uint16)
+    soft = soft[:-2] + soft[1:-1] + soft[2:]
+    soft = soft[:, :-2] + soft[:, 1:-1] + soft[:, 2:]  # sums of 3 × 3 fine pixels
+    shape = (canvas.height // FINE, canvas.width // FINE)
+    edge = np.full(shape, 0.5 - gain, np.float32)
     if roughness:
-        fine = noise(rng, soft.shape, 3) * (0.6 * roughness) + noise(rng, soft.shape, 12) * (0.4 * roughness)
-        edge = np.clip(edge + fine, 0.12, 0.8)
-    return shrink(np.clip((soft - edge) * 2.5 + 0.5, 0, 1), FINE)
+        edge += (noise(rng, shape, 1.6) + noise(rng, shape, 6)) * np.float32(0.6 * roughness)
+        np.clip(edge, 0.2, 0.8, out=edge)  # below 0.2 bare paper would take ink
+    coverage = np.zeros(shape, np.float32)
+    for part in range(FINE * FINE):  # the fine pixels of each page pixel, one of them at a time
+        fine = soft[part // FINE :: FINE, part % FINE :: FINE] * np.float32(2.5 / (9 * 255))
+        coverage += np.clip(fine - 2.5 * edge + np.float32(0.5), 0, 1)
+    return coverage / np.float32(FINE * FINE)
 
 
 def perspective(rng: np.random.Generator, images: list[Image.Image], amount: float) -> list[Image.Image]:

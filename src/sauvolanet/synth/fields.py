@@ -20,6 +20,8 @@ def noise(rng: np.random.Generator, shape: tuple[int, ...], cell: float) -> Fiel
     height, width = shape
     if cell <= 1:
         return rng.standard_normal(shape, np.float32) * np.float32(0.7)
+    if cell > 16:  # smooth enough for a quarter of the size
+        return resize(noise(rng, (-(-height // 4), -(-width // 4)), cell / 4), height, width)
     h, w = height / cell, width / cell
     grid = rng.standard_normal((int(h) + 4, int(w) + 4), np.float32)
     x, y = rng.uniform(0.5, 2.5, 2)
@@ -27,10 +29,16 @@ def noise(rng: np.random.Generator, shape: tuple[int, ...], cell: float) -> Fiel
     return resize(grid, height, width, how, (x, y, x + w, y + h))
 
 
-def shrink(field: Field, factor: int) -> Field:
-    """Means of blocks of factor × factor pixels; the sides are multiples of it."""
-    h, w = field.shape
-    return field.reshape(h // factor, factor, w // factor, factor).mean((1, 3), dtype=np.float32)
+def fractal(rng: np.random.Generator, shape: tuple[int, ...], cell: float, keep: float) -> Field:
+    """Noise of all sizes from ``cell`` pixels down to one, half as large with ``keep`` of the strength; deviation 1."""
+    height, width = shape
+    levels = max(int(np.log2(max(cell, 2))), 1)
+    sizes = [(-(-height >> i) + 1, -(-width >> i) + 1) for i in range(levels, -1, -1)]
+    field = rng.standard_normal(sizes[0], np.float32)
+    for i, size in enumerate(sizes[1:], 1):
+        field = resize(field, *size) + rng.standard_normal(size, np.float32) * np.float32(keep**i)
+    field = field[:height, :width] - field.mean()
+    return field / (field.std() + np.float32(1e-6))
 
 
 def _along(field: Field, weights: Field, axis: int) -> Field:
@@ -59,6 +67,17 @@ def blur(field: Field, sigma_y: float, sigma_x: float | None = None) -> Field:
             at = np.arange(-int(2.5 * sigma + 0.99), int(2.5 * sigma + 0.99) + 1)
             weights = np.exp(-0.5 * (at / sigma) ** 2)
             field = _along(field, (weights / weights.sum()).astype(np.float32), axis)
+    return field
+
+
+def largest(field: Field, reach: int) -> Field:
+    """The largest value within ``reach`` pixels in both directions."""
+    for axis in (0, 1):
+        wide = np.pad(field, [(reach, reach) if a == axis else (0, 0) for a in (0, 1)])
+        n = field.shape[axis]
+        field = wide[:n] if axis == 0 else wide[:, :n]
+        for i in range(1, 2 * reach + 1):
+            field = np.maximum(field, wide[i : i + n] if axis == 0 else wide[:, i : i + n])
     return field
 
 

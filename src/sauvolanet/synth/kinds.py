@@ -30,6 +30,7 @@ class Kind:
     bleed: float = 0.2
     bleed_depth: Range = (0.05, 0.3)  # against the page's own ink
     bleed_blur: Range = (0.8, 3.0)
+    specks: float = 0.25
     foxing: float = 0.15
     tide: float = 0.1
     coffee: float = 0.0  # held back from training
@@ -71,14 +72,15 @@ _ALL = (
     Kind("office", "Office print at low resolution: strokes of two pixels, blur, coffee stains, creases.",
          ("office-sans", "office-serif", "office-mono"), stroke=(1.5, 2.6), gain=(0.05, 0.12), rough=(0.0, 0.0),
          ink=(0.45, 0.95), fade=(0.0, 0.15), paper=(0.75, 1.0), texture=(0.002, 0.015), bleed=0.1, foxing=0.0, tide=0.0,
-         coffee=0.6, crease=0.5, ruled=0.0, border=0.1, light=(0.0, 0.3), blur=(0.6, 1.3), coarse=0.4, noise=(0.5, 6.0)),
+         coffee=0.6, crease=0.5, ruled=0.0, border=0.1, blur=(0.6, 1.3), coarse=0.4, noise=(0.5, 6.0)),
     Kind("faint", "Very faint ink on early paper.", ("pen", "pen", "secretary", "italic", "bookletter"),
          stroke=(1.8, 5.0), ink=(0.06, 0.28), fade=(0.1, 0.4), paper=(0.5, 0.92), texture=(0.005, 0.03), bleed=0.25,
          bleed_depth=(0.1, 0.4), foxing=0.25, tide=0.15, light=(0.0, 0.3), noise=(0.3, 2.0)),
     Kind("photo", "A phone's photograph of a page: uneven light, shadow, perspective, the desk around it.",
          ("office-sans", "office-serif", "capitals"), stroke=(1.8, 4.0), rough=(0.0, 0.05), ink=(0.5, 0.9),
          fade=(0.0, 0.2), paper=(0.6, 0.95), texture=(0.003, 0.02), bleed=0.2, foxing=0.0, tide=0.0, crease=0.2,
-         ruled=0.0, border=0.0, light=(0.2, 0.6), shadow=0.7, perspective=0.7, blur=(0.5, 1.4), noise=(1.0, 6.0), jpeg=0.9),
+         ruled=0.0, border=0.0, light=(0.2, 0.6), shadow=0.7, perspective=0.7, blur=(0.5, 1.4), noise=(1.0, 6.0),
+         jpeg=0.9),
     Kind("blank", "Paper with noise, stains and show-through, and no ink at all.", ("pen", "roman", "blackletter"),
          texture=(0.003, 0.05), bleed=0.5, bleed_depth=(0.05, 0.35), foxing=0.3, tide=0.25, fold=0.3, ruled=0.1,
          border=0.15),
@@ -93,14 +95,13 @@ _ALL = (
 KINDS = {kind.name: kind for kind in _ALL}
 
 # What the trainer draws from: never the held-back kinds, fonts, pen habits, coffee rings, creases, shadows, views.
-TRAINING = tuple(KINDS[name] for name in ("letter", "manuscript", "print", "newsprint", "typescript", "faint", "picture",
-                                          "bleed", "blank"))  # fmt: skip
+TRAINING = tuple(kind for kind in _ALL if kind.name not in ("office", "photo"))
 
 # What the off-domain measure draws from: kinds the trainer never sees, and others with held-back hands and fonts.
 MEASURE = (
     KINDS["office"],
     replace(KINDS["letter"], scripts=("scrawl", "pen", "capitals"), slant=(-0.45, -0.05), x_height=(8.0, 13.0),
-            stroke=(1.5, 2.6), crease=0.3),
+            stroke=(1.5, 2.6), crease=0.3, fade=(0.0, 0.15), foxing=0.0, tide=0.0, border=0.0, light=(0.0, 0.1)),
     replace(KINDS["faint"], scripts=("scrawl", "pen", "office-serif"), slant=(-0.45, -0.05), x_height=(4.0, 7.0),
             stroke=(2.0, 4.0), ink=(0.08, 0.25), crease=0.2),
     KINDS["photo"],

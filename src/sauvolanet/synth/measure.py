@@ -19,7 +19,7 @@ Named = tuple[str, Gray, Ink]
 
 
 def measure_set(n_per_kind: int = PER_KIND, n_blank: int = BLANK_PAGES) -> list[Named]:
-    """Name (``office-03``), gray and truth (bool, True = ink) of each page; a longer set begins with the shorter one."""
+    """Name (``office-03``), gray and truth (bool, True = ink) of each page; a shorter set is part of a longer."""
     wanted = [(kind, i) for kind in KINDS_MEASURED for i in range(n_per_kind)]
     wanted += [(MEASURE_BLANK, i) for i in range(n_blank)]
     return [(f"{kind.name}-{i:02d}", *make_page(stream(MEASURE, *kind.name.encode(), i), kind, HEIGHT, WIDTH))

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 
 from ..windows import Gray, Ink
 from . import paper
-from .drawing import Script, draw_text, perspective, spread_ink
-from .fields import Field, blur, noise, resize
+from .drawing import NO_HOLE, Box, Script, draw_text, perspective, spread_ink
+from .fields import Field, blur, largest, noise, resize
 from .kinds import Kind
+
+FAINTEST = 0.15  # coverage, as seen, that nobody would call ink
 
 
 def make_page(rng: np.random.Generator, kind: Kind, height: int, width: int) -> tuple[Gray, Ink]:
     """Gray (H, W) uint8 and truth (H, W) bool, True = ink.
 
-    Truth is coverage ≥ 0.5 before degradation. Blur is symmetric, so that is where a blurred edge stands half-way
-    between ink and paper.
+    Truth comes from the drawn coverage alone: ink ends where its edge, as the optics show it, stands half-way between
+    paper and the stroke's own middle. For strokes wider than the blur that is coverage ≥ 0.5; thin ones, whose middle
+    the blur lightens, are as wide as an eye would draw them.
     """
     shape = (height, width)
     within, chance = rng.uniform, rng.random
     script = Script(str(rng.choice(kind.scripts)), within(*kind.stroke), kind.slant, kind.x_height)
-    canvas, shade = draw_text(rng, height, width, script, columns=int(rng.choice(kind.columns)))
+    fade = within(*kind.fade)
+    spot = _place_picture(rng, shape) if chance() < kind.picture else NO_HOLE
+    columns = int(rng.choice(kind.columns))
+    canvas, shade = draw_text(rng, height, width, script, columns=columns, hole=spot, uneven=0.4 * fade)
     on_page = None
     if chance() < kind.perspective:
-        canvas, shade, sheet = perspective(rng, [canvas, shade, Image.new("L", (width, height), 255)], 0.08)
+        canvas, shade, sheet = perspective(rng, [canvas, shade, Image.new("L", (width, height), 255)], within(0.01, 0.07))
         on_page = np.asarray(sheet, np.float32) / 255
     coverage = spread_ink(rng, canvas, within(*kind.rough), within(*kind.gain))
     if kind.name == "blank":
@@ -35,9 +42,9 @@ def make_page(rng: np.random.Generator, kind: Kind, height: int, width: int) -> 
     level = float(scene.mean())
     ink = within(*kind.ink)
     scene *= _show_through(rng, kind, script, shape, ink)
-    if chance() < kind.picture:
-        _paste_picture(rng, scene, coverage)
-    scene *= 1 - coverage * _density(rng, shape, shade, ink, within(*kind.fade))
+    if spot != NO_HOLE:
+        _paste_picture(rng, scene, coverage, spot)
+    scene *= 1 - coverage * _density(rng, shape, shade, ink, fade)
     if chance() < kind.border:
         _dark_border(rng, scene, coverage)
     if on_page is not None:
@@ -48,8 +55,40 @@ def make_page(rng: np.random.Generator, kind: Kind, height: int, width: int) -> 
     if chance() < kind.shadow:
         scene *= paper.shadow(rng, shape, within(0.2, 0.6))
     contrast = 255 * level * ink
+    optics = Optics.draw(rng, kind)
     # nobody could draw the truth of strokes that drown in noise
-    return _scan(rng, kind, scene, min(within(*kind.noise), 0.22 * contrast)), coverage >= 0.5
+    return _scan(rng, kind, scene, optics, min(within(*kind.noise), 0.22 * contrast)), _truth(coverage, optics)
+
+
+@dataclass(frozen=True)
+class Optics:
+    """How the scanner blurs, and how many page pixels one of its own covers."""
+
+    sigma_y: float
+    sigma_x: float
+    coarse: float
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, kind: Kind) -> Optics:
+        sigma = rng.uniform(*kind.blur)
+        motion = rng.uniform(0.4, 1.2) if rng.random() < kind.motion else 0.0
+        return cls(sigma, sigma + motion, rng.uniform(1.2, 1.8) if rng.random() < kind.coarse else 1.0)
+
+    def see(self, scene: Field) -> Field:
+        """What falls on the sensor: blurred, and of fewer pixels if the scanner is coarse."""
+        height, width = scene.shape
+        scene = blur(scene, self.sigma_y, self.sigma_x)
+        if self.coarse == 1:
+            return scene
+        return resize(scene, round(height / self.coarse), round(width / self.coarse), Image.Resampling.BOX)
+
+    def enlarge(self, seen: Field, height: int, width: int) -> Field:
+        return seen if self.coarse == 1 else resize(seen, height, width, Image.Resampling.BICUBIC)
+
+
+def _truth(coverage: Field, optics: Optics) -> Ink:
+    seen = optics.enlarge(optics.see(coverage), *coverage.shape)
+    return seen >= np.maximum(0.5 * largest(seen, 3), FAINTEST)
 
 
 def _paper(rng: np.random.Generator, kind: Kind, shape: paper.Shape) -> Field:
@@ -58,6 +97,8 @@ def _paper(rng: np.random.Generator, kind: Kind, shape: paper.Shape) -> Field:
     field = paper.texture(rng, shape, within(*kind.texture))
     if chance() < 0.5:
         field *= paper.fibres(rng, shape, within(0.02, 0.12) * faint)
+    if chance() < kind.specks:
+        field *= paper.specks(rng, shape, within(0.2, 0.8) * faint)
     if chance() < kind.foxing:
         field *= paper.foxing(rng, shape, within(0.08, 0.4) * faint)
     if chance() < kind.tide:
@@ -73,7 +114,9 @@ def _paper(rng: np.random.Generator, kind: Kind, shape: paper.Shape) -> Field:
     return field
 
 
-def _show_through(rng: np.random.Generator, kind: Kind, script: Script, shape: paper.Shape, ink: float) -> Field | float:
+def _show_through(
+    rng: np.random.Generator, kind: Kind, script: Script, shape: paper.Shape, ink: float
+) -> Field | float:
     """The other side's text, mirrored, blurred by the paper, fainter, and not everywhere alike."""
     if rng.random() >= kind.bleed:
         return 1.0
@@ -90,14 +133,19 @@ def _density(rng: np.random.Generator, shape: paper.Shape, shade: Image.Image, i
     return np.clip(ink * by_word * np.clip(uneven, 0.35, 1.5), 0.04, 0.97)
 
 
-def _paste_picture(rng: np.random.Generator, scene: Field, coverage: Field) -> None:
-    """A picture somewhere on the page, with a white rim; text there gives way."""
-    h, w = (int(side * rng.uniform(0.25, 0.6)) for side in scene.shape)
-    y, x = (int(rng.uniform(-0.1, 0.9) * (side - part)) for side, part in zip(scene.shape, (h, w), strict=True))
-    top, left, rim = max(y, 0), max(x, 0), 8
-    coverage[max(top - rim, 0) : y + h + rim, max(left - rim, 0) : x + w + rim] = 0
-    spot = scene[top : y + h, left : x + w]
-    spot *= paper.picture(rng, spot.shape)
+def _place_picture(rng: np.random.Generator, shape: paper.Shape) -> Box:
+    h, w = rng.uniform(0.25, 0.6, 2) * shape
+    top, left = rng.uniform(-0.1, 1.0) * (shape[0] - h), rng.uniform(-0.1, 1.0) * (shape[1] - w)
+    return (left, top, left + w, top + h)
+
+
+def _paste_picture(rng: np.random.Generator, scene: Field, coverage: Field, spot: Box) -> None:
+    """A picture on the page with a white rim; strokes that reach into it give way."""
+    left, top, right, bottom = (max(round(edge), 0) for edge in spot)
+    coverage[top:bottom, left:right] = 0
+    inner = scene[top + 4 : bottom - 4, left + 4 : right - 4]
+    if inner.size:
+        inner *= paper.picture(rng, inner.shape)
 
 
 def _dark_border(rng: np.random.Generator, scene: Field, coverage: Field) -> None:
@@ -112,19 +160,12 @@ def _dark_border(rng: np.random.Generator, scene: Field, coverage: Field) -> Non
         coverage[outside] = 0
 
 
-def _scan(rng: np.random.Generator, kind: Kind, scene: Field, grain: float) -> Gray:
-    """Optics, sensor, tone curve and JPEG."""
+def _scan(rng: np.random.Generator, kind: Kind, scene: Field, optics: Optics, grain: float) -> Gray:
+    """Optics, tone curve, sensor and JPEG."""
     within, chance = rng.uniform, rng.random
-    height, width = scene.shape
-    sigma = within(*kind.blur)
-    scene = blur(scene, sigma, sigma + within(0.4, 1.2)) if chance() < kind.motion else blur(scene, sigma)
-    coarse = within(1.2, 1.8) if chance() < kind.coarse else 1.0
-    if coarse > 1:
-        scene = resize(scene, round(height / coarse), round(width / coarse), Image.Resampling.BOX)
-    scene = np.clip(scene, 0, 1) ** within(*kind.gamma)
-    gray = scene * 255 + grain * rng.standard_normal(scene.shape, np.float32)
-    if coarse > 1:
-        gray = resize(gray, height, width, Image.Resampling.BICUBIC)
+    seen = np.clip(optics.see(scene), 1e-4, 1)
+    seen = np.exp(np.log(seen) * np.float32(within(*kind.gamma)))  # a power, much faster than **
+    gray = optics.enlarge(seen * 255 + grain * rng.standard_normal(seen.shape, np.float32), *scene.shape)
     result = np.rint(np.clip(gray, 0, 255)).astype(np.uint8)
     return _jpeg(result, int(within(45, 95))) if chance() < kind.jpeg else result
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from .fields import Field, coordinates, noise, resize
+from .fields import Field, coordinates, fractal, noise, resize
 
 Shape = tuple[int, int]
 
 
 def texture(rng: np.random.Generator, shape: Shape, amount: float) -> Field:
-    """Clouds, mottle and grain around 1; ``amount`` is about the deviation of the whole."""
-    clouds, mottle, grain = rng.dirichlet([2.0, 1.5, 1.5]) * (1.7 * amount)
-    field = 1 + clouds * noise(rng, shape, rng.uniform(60, 250)) + mottle * noise(rng, shape, rng.uniform(6, 25))
-    return field + grain * noise(rng, shape, rng.uniform(1.5, 3.5))
+    """Clouds, mottle and grain around 1, of deviation ``amount``; some papers are cloudy, others grainy."""
+    return 1 + np.float32(amount) * fractal(rng, shape, rng.uniform(20, 250), rng.uniform(0.55, 1.0))
 
 
 def fibres(rng: np.random.Generator, shape: Shape, amount: float) -> Field:
@@ -31,6 +29,18 @@ def fibres(rng: np.random.Generator, shape: Shape, amount: float) -> Field:
     return 1 + (soft - 128) * np.float32(amount / 64)
 
 
+def specks(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
+    """Dirt of a pixel or two, too small to be ink."""
+    field = np.ones(shape, np.float32)
+    count = int(shape[0] * shape[1] * rng.uniform(0.00005, 0.0008))
+    y, x = rng.integers(0, shape[0] - 1, count), rng.integers(0, shape[1] - 1, count)
+    dark = (1 - depth * rng.uniform(0.2, 1, count)).astype(np.float32)
+    field[y, x] = dark
+    longer = rng.random(count) < 0.4
+    field[y + longer, x + (rng.random(count) < 0.4)] = dark
+    return field
+
+
 def foxing(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
     """Brown spots of many sizes with soft edges."""
     h, w = -(-shape[0] // 4), -(-shape[1] // 4)
@@ -39,8 +49,9 @@ def foxing(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
     for _ in range(rng.integers(3, 30)):
         x, y, r = rng.uniform(0, w), rng.uniform(0, h), rng.gamma(1.2, 2.0) + 0.5
         draw.ellipse([x - r, y - r * rng.uniform(0.6, 1.2), x + r, y + r], fill=int(rng.uniform(60, 255)))
-    soft = np.asarray(canvas.filter(ImageFilter.GaussianBlur(rng.uniform(0.8, 2.5))), np.float32)
-    return 1 - depth / 255 * resize(soft, *shape)
+    soft = np.asarray(canvas.filter(ImageFilter.GaussianBlur(rng.uniform(0.8, 2.5))), np.float32) / 255
+    ragged = np.clip(soft * (1 + 0.4 * fractal(rng, (h, w), 8, 0.8)), 0, 1)
+    return 1 - depth * resize(ragged, *shape)
 
 
 def tide(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
@@ -59,7 +70,8 @@ def coffee(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
         radius = rng.uniform(0.12, 0.3) * min(shape) if drop == 0 else rng.uniform(3, 16)
         cy, cx = rng.uniform(0, 1, 2) * shape
         from_rim = np.hypot(y - cy, x - cx) * (1 + 0.02 * noise(rng, shape, radius / 1.5 + 4)) - radius
-        rim = np.exp(-((from_rim / (1.5 + radius * 0.03)) ** 2)) * np.clip(0.7 + 0.5 * noise(rng, shape, radius + 8), 0.1, 1)
+        rim = np.exp(-((from_rim / (1.5 + radius * 0.03)) ** 2))
+        rim *= np.clip(0.7 + 0.5 * noise(rng, shape, radius + 8), 0.1, 1)
         inside = 1 / (1 + np.exp(np.clip(from_rim / 1.5, -30, 30)))
         field *= 1 - depth * (0.7 * rim + rng.uniform(0.1, 0.5) * inside)
     return field
@@ -90,21 +102,23 @@ def ruled(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
 
 def light(rng: np.random.Generator, shape: Shape, amount: float) -> Field:
     """Uneven light: a slope, a vignette, a dark gutter at one side, slow clouds; 1 at its brightest."""
-    y, x = coordinates(shape)
-    y, x = y / shape[0] - 0.5, x / shape[1] - 0.5
+    small = (-(-shape[0] // 8), -(-shape[1] // 8))  # it is smooth
+    y, x = coordinates(small)
+    y, x = y / small[0] - 0.5, x / small[1] - 0.5
     slope, vignette, gutter, clouds = rng.dirichlet([1, 1, 0.6, 0.8])
     angle = rng.uniform(0, 2 * np.pi)
     field = slope * (x * np.cos(angle) + y * np.sin(angle)) * 1.6 - vignette * 1.6 * (x * x + y * y)
     field = field - gutter * np.exp(-(0.5 + x * rng.choice([-1, 1])) / rng.uniform(0.05, 0.25))
-    field = field + clouds * 0.4 * noise(rng, shape, max(shape) / 2)
-    return np.maximum(1 + amount * (field - field.max()), 0.05).astype(np.float32)
+    field = field + clouds * 0.4 * noise(rng, small, max(small) / 2)
+    return resize(np.maximum(1 + amount * (field - field.max()), 0.05).astype(np.float32), *shape)
 
 
 def shadow(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
     """A hand's or a head's shadow with a soft, bent edge."""
     y, x = coordinates(shape)
     angle = rng.uniform(0, 2 * np.pi)
-    away = (x - shape[1] * rng.uniform(0.2, 0.8)) * np.float32(np.cos(angle)) + (y - shape[0] * rng.uniform(0.2, 0.8)) * np.float32(np.sin(angle))  # fmt: skip
+    cy, cx = rng.uniform(0.2, 0.8, 2) * shape
+    away = (x - cx) * np.float32(np.cos(angle)) + (y - cy) * np.float32(np.sin(angle))
     away = away / max(shape) + 0.12 * noise(rng, shape, max(shape) / 3)
     return (1 - depth / (1 + np.exp(np.clip(-away / rng.uniform(0.01, 0.06), -30, 30)))).astype(np.float32)
 

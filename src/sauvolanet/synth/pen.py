@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import ImageDraw
 
+Range = tuple[float, float]
 Points = npt.NDArray[np.float32]
 STEPS = 5  # points of the drawn line per control point
 PIECE = 4  # points per polygon: short enough that a loop does not cancel itself out where it crosses
@@ -98,8 +99,8 @@ class Hand:
     lift: float  # chance to lift the pen between two letters
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, width: float, slant: tuple[float, float], height: tuple[float, float]) -> Hand:
-        """A writer by chance; ``width`` of the strokes in pixels, ``height`` the range of x-heights in stroke widths."""
+    def draw(cls, rng: np.random.Generator, width: float, slant: Range, height: Range) -> Hand:
+        """A writer by chance; ``width`` of the strokes in pixels, ``height`` the range of x-heights in strokes."""
         u = rng.uniform
         return cls(max(width * u(*height), 7.0), u(*slant), u(0.75, 1.25), u(0.75, 1.15), u(0.02, 0.07), width,
                    u(0.35, 0.95), float(rng.choice([0.0, 0.05, 0.4])))  # fmt: skip

@@ -33,14 +33,15 @@ LANGUAGES = {
                         "e e e a a i o u é ai ou eu oi an en on è", "_ _ _ _ s r t nt l n re ne que le tte",
                         "de la le et les des en un du une que est pour qui dans a par plus pas au sur ne se"),
     "latin": _language("t s c m p v r n d l f qu pr st gr _ _ _", "e e i i a a u u o ae",
-                       "_ _ _ s t m n r us um is it nt tur rum bus que", "et in est non ad cum ut quod sed qui ex per si"),
+                       "_ _ _ s t m n r us um is it nt tur rum bus que",
+                       "et in est non ad cum ut quod sed qui ex per si"),
 }  # fmt: skip
 PLAIN = ("english", "latin")  # written without accents
 
 
 def sentence_words(rng: np.random.Generator, language: Language, count: int) -> list[str]:
     """``count`` words with capitals, commas, full stops, numbers and brackets, as they would run on a page."""
-    dice = rng.integers(0, 1 << 30, (count, 8)).tolist()  # one call: drawing numbers one by one costs more than the text
+    dice = rng.integers(0, 1 << 30, (count, 8)).tolist()  # one by one they would cost more than the text
     parts = rng.integers(0, 1 << 30, (count, 4, 3)).tolist()
     words: list[str] = []
     begin = True
