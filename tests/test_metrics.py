@@ -207,7 +207,7 @@ def test_weights_live_where_they_should(seed: int) -> None:
     recall, precision = metric_weights.generate(truth)
     assert not recall[~truth].any() and not precision[truth].any()
     assert np.isfinite(recall).all() and np.isfinite(precision).all()
-    assert recall.min() >= 0 and 0 <= precision.min() and precision.max() <= 2
+    assert recall.min() >= 0 and precision.min() >= 0 and precision.max() <= 2
 
 
 def test_plain_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
