@@ -1,0 +1,170 @@
+"""Turn scans into black ink on white paper.
+
+INPUT is a file, a folder (searched through, its structure kept), a pattern in quotes ('scans/**/*.jpg'), an fsspec
+URL (s3://bucket/scans) or '-' for standard input: PNG, JPEG, TIFF with any number of pages, JPEG 2000, WebP, BMP,
+PNM, GIF and PDF. OUTPUT is a folder, or for one input a file whose suffix tells the format: 1-bit PNG, Group 4 TIFF
+or Group 4 PDF; '-' is standard output. Resolution, page count and page size are kept.
+
+Run the same command again to go on after an interruption: finished pages are skipped. A file that this command did
+not make is never replaced without --force. A page that cannot be read does not stop the others; it is reported at
+the end.
+
+exit codes: 0 all done, 2 wrong usage, 3 some inputs failed, 4 no input readable, 5 cannot write, 130 interrupted
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..binarize import DEFAULT_MODEL
+from ..errors import ForeignOutput, InputError, OutputError, SomeFailed, UsageError
+from ..files.batch import KEEP_GRAY
+from ..files.many import OPTIONS, binarize_many
+from ..options import THREADS, VERB_OPTIONS
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+_SHOWN = 50  # failures listed at the end
+_OPTIONS = (*(o for o in VERB_OPTIONS if o is not THREADS), *(o for o in OPTIONS if o is not KEEP_GRAY))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="Files, folders, patterns, URLs, or '-'.")
+    parser.add_argument("-o", "--output", metavar="OUTPUT", help="Folder, file or URL; '-' if the only INPUT is '-'.")
+    what = parser.add_mutually_exclusive_group()
+    model = f"A shipped model's name, or the path of a model (default {DEFAULT_MODEL})."
+    what.add_argument("--model", metavar="NAME_OR_PATH", help=model)
+    what.add_argument("--method", metavar="NAME", help="A classic method instead, see 'sauvolanet methods'.")
+    repeat = "An option of the method, see 'sauvolanet methods NAME'; may be repeated."
+    parser.add_argument("-p", dest="params", action="append", default=[], metavar="KEY=VALUE", help=repeat)
+    for option in _OPTIONS:
+        default = "" if option.default is None else f" (default {option.default})"
+        text = f"{option.help} Takes {option.expected()}{default}."
+        parser.add_argument(f"--{option.name.replace('_', '-')}", metavar=option.name.upper(), help=text)
+    parser.add_argument("--keep-gray", action="store_true", help=KEEP_GRAY.help)
+    parser.add_argument("--force", action="store_true", help="Do finished pages again and replace existing files.")
+    parser.add_argument("--dry-run", action="store_true", help="Say what would be done, and do nothing.")
+    parser.add_argument("--json", action="store_true", help="Print a JSON object per page, one a line.")
+    parser.add_argument("--shard", metavar="I/N", help="Do share I of N (from 1) of the batch, as in a Slurm array.")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="Hand the batch to the Dask cluster at tcp://HOST:PORT.")
+
+
+def run(args: argparse.Namespace) -> int:
+    options: dict[str, Any] = {o.name: o.parse(value) for o in _OPTIONS if (value := getattr(args, o.name)) is not None}
+    options.update(keep_gray=args.keep_gray, model=args.model, method=args.method, **_params(args))
+    output = args.output or ("-" if args.inputs == ["-"] else None)
+    if output is None:
+        raise UsageError("say where the results go: -o FOLDER, or -o FILE for one input")
+    if output == "-" and (args.json or args.dry_run):
+        raise UsageError("the result goes to standard output; --json and --dry-run need -o")
+    shard = _shard(args.shard)
+    if shard and args.scheduler:
+        raise UsageError("give --shard or --scheduler, not both")
+    from tqdm import tqdm
+
+    with contextlib.ExitStack() as stack:
+        bar = stack.enter_context(tqdm(desc="binarize", unit="page", disable=None, leave=False, smoothing=0.05))
+        stack.enter_context(_terminate_as_interrupt())
+        client = None
+        if args.scheduler:
+            from ..files.shards import connect
+
+            client = stack.enter_context(connect(args.scheduler))
+        rows = binarize_many(args.inputs, output, client=client, shard=shard, force=args.force, dry_run=args.dry_run,
+                             on_count=bar.reset, **options)  # fmt: skip
+        return _report(stack.enter_context(contextlib.closing(rows)), bar, args)
+
+
+def _params(args: argparse.Namespace) -> dict[str, str]:
+    if args.params and not args.method:
+        raise UsageError("-p sets an option of a classic method; give --method NAME with it")
+    params = {}
+    for text in args.params:
+        key, sign, value = text.partition("=")
+        if not sign or not key:
+            raise UsageError(f"-p takes KEY=VALUE, not '{text}'")
+        if key in {o.name for o in _OPTIONS} or hasattr(args, key):
+            raise UsageError(f"-p is for the method's own options: write --{key.replace('_', '-')} {value}")
+        params[key] = value
+    return params
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    share, sign, count = text.partition("/")
+    if not (sign and share.isascii() and share.isdigit() and count.isascii() and count.isdigit()):
+        raise UsageError(f"--shard takes I/N, as 3/8, not '{text}'")
+    if not 1 <= int(share) <= int(count):
+        raise UsageError(f"--shard {text}: the share must be from 1 to {int(count)}")
+    return int(share), int(count)
+
+
+@contextlib.contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """A polite kill (Slurm's time limit, a shutdown) ends the run as Ctrl-C does: no unfinished file stays."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not the main thread: leave signals alone
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _report(rows: Generator[dict[str, Any]], bar: tqdm[Any], args: argparse.Namespace) -> int:
+    """Print rows as they come, then what failed and a summary; the exit code, or the error that carries it."""
+    count = dict.fromkeys(("done", "skipped", "failed", "planned"), 0)
+    failed: list[tuple[str, int]] = []
+    opened: set[str] = set()
+    stopped: BaseException | None = None
+    try:
+        for row in rows:
+            if (row["pages"] or 1) > 1 and row["input"] not in opened:  # how many pages a document has is known now
+                opened.add(row["input"])
+                bar.total = (bar.total or 1) + row["pages"] - 1
+            bar.update()
+            count[row["status"]] += 1
+            if row["status"] == "failed":
+                failed.append((row["error"], row["code"]))
+            if args.json:
+                bar.write(json.dumps(row), file=sys.stdout)
+            elif row["status"] == "planned":
+                bar.write(f"{row['input']} -> {row['output']}", file=sys.stdout)
+    except (KeyboardInterrupt, OutputError) as problem:
+        stopped = problem
+        rows.close()
+    bar.close()
+    for error, _ in failed[:_SHOWN]:
+        print(f"sauvolanet: {error}", file=sys.stderr)
+    if len(failed) > _SHOWN:
+        print(f"sauvolanet: … and {len(failed) - _SHOWN} more; --json shows all", file=sys.stderr)
+    quiet = args.output in (None, "-") or args.json
+    summary = ", ".join(f"{n} {status}" for status, n in count.items() if n)
+    if summary and not quiet:
+        print(f"sauvolanet: {summary}", file=sys.stderr)
+    if stopped is not None:
+        if count["done"]:
+            print("sauvolanet: run the same command again to go on", file=sys.stderr)
+        raise stopped
+    if not failed:
+        return 0
+    good = sum(n for status, n in count.items() if status != "failed")
+    if good:
+        raise SomeFailed(f"{len(failed)} of {good + len(failed)} pages failed")
+    if all(code == OutputError.exit_code for _, code in failed):
+        raise ForeignOutput("nothing was written")
+    raise InputError("no input could be used")

@@ -1,0 +1,291 @@
+"""Where results go: a folder of this machine, an object store, or standard output.
+
+Results appear whole or not at all. On disk: a temporary name in the same folder, flushed, renamed. In a store: one
+upload of the whole object. Before a result appears, its status rows are in the journal, so that a run killed at any
+moment can be continued: a row without its file is done again, a file without a row is somebody else's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import OutputError, SauvolanetError, UsageError
+from .stores import absolute, filesystem, is_url, join, reading, reason
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+Row = dict[str, Any]
+STATE = ".sauvolanet"  # the folder below the output that holds journal, manifest and markers
+
+_READ_ONLY = ("http", "https", "zip", "tar", "libarchive")
+_GROUP_SECONDS = 10.0  # no result waits longer for others to share its journal object
+# a name that the file system refuses concerns one page; any other failure to write would meet every page
+_PAGE_ERRORS = {errno.ENAMETOOLONG, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EILSEQ, errno.EEXIST}
+
+
+class Folder:
+    """Where results go: names are relative, with "/"; ``journal`` is the name of its list of finished pages.
+
+    Without a journal (one output file that was named itself) nothing is remembered between runs.
+    """
+
+    def __init__(self, root: str, journal: str | None) -> None:
+        self.root, self.journal = absolute(root), journal
+
+    def where(self, name: str) -> str:
+        """The full location of a name."""
+        return join(self.root, name)
+
+    def size(self, name: str) -> int | None:
+        """Size of a result that is there, else None."""
+        try:
+            return Path(self.where(name)).stat().st_size
+        except OSError:
+            return None
+
+    def write(self, name: str, fill: Callable[[IO[bytes]], list[Row]]) -> list[Row]:
+        """Have ``fill`` write a file and give its rows; record them; then let the file appear. The rows, completed."""
+        path = Path(self.where(name))
+        with self._writing(str(path)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f".{path.name}.part")
+            file = _open_alone(part)
+            try:
+                with file:
+                    rows = fill(file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                    _complete(rows, file.seek(0, io.SEEK_END))
+                    self._record(rows)
+                    part.replace(path)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
+        return rows
+
+    def flush(self) -> None:
+        """Make everything written so far appear (on disk it already has)."""
+
+    def rows(self, *names: str) -> Iterator[Row]:
+        """The rows of these journals, oldest first; a line cut short by a crash is passed over."""
+        for name in names:
+            with contextlib.suppress(FileNotFoundError), Path(self.where(f"{STATE}/{name}.jsonl")).open("rb") as file:
+                yield from _parse(file)
+
+    def journals(self) -> list[str]:
+        """The names of all journals of this folder."""
+        state = Path(self.where(STATE))
+        return sorted(str(p.relative_to(state).with_suffix("")) for p in state.rglob("*.jsonl"))
+
+    def read(self, name: str) -> bytes | None:
+        """A file's bytes, or None if there is none."""
+        try:
+            return Path(self.where(name)).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def read_range(self, name: str, start: int, length: int) -> bytes:
+        """Some bytes of a file."""
+        with Path(self.where(name)).open("rb") as file:
+            file.seek(start)
+            return file.read(length)
+
+    def put(self, name: str, data: Iterable[bytes]) -> None:
+        """Write a file of our own, whole or not at all; not recorded."""
+
+        def fill(file: IO[bytes]) -> list[Row]:
+            file.writelines(data)
+            return []
+
+        Folder(self.root, None).write(name, fill)
+
+    def _record(self, rows: list[Row]) -> None:
+        if self.journal is None:
+            return
+        path = Path(self.where(f"{STATE}/{self.journal}.jsonl"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = _lines(rows)
+        with path.open("ab", buffering=0) as file:
+            if file.tell() and _last_byte(path) != b"\n":
+                lines = b"\n" + lines
+            if file.write(lines) != len(lines):  # a full disk may take part of it; the next write says so
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    @contextlib.contextmanager
+    def _writing(self, location: str) -> Iterator[None]:
+        try:
+            yield
+        except SauvolanetError:
+            raise
+        except OSError as problem:
+            raise OutputError(f"cannot write {location}: {reason(problem)}") from problem
+
+
+class StoreFolder(Folder):
+    """Results in an object store. Up to ``group`` wait to share one journal object: `flush` when they must be there."""
+
+    def __init__(self, root: str, journal: str | None, group: int = 1) -> None:
+        super().__init__(root.rstrip("/"), journal)
+        self.group = group
+        protocol = root.partition("://")[0]
+        if protocol in _READ_ONLY:
+            raise UsageError(f"{protocol}:// can be read but not written; give a folder or a store such as s3://")
+        self.fs, self.path = filesystem(self.root)
+        self.path = self.path.rstrip("/")
+        self.waiting: list[tuple[str, bytes, list[Row]]] = []
+        self.since = 0.0
+
+    def size(self, name: str) -> int | None:
+        try:
+            self.fs.invalidate_cache()
+            return int(self.fs.info(f"{self.path}/{name}")["size"])
+        except FileNotFoundError:
+            return None
+        except Exception as problem:
+            raise OutputError(f"cannot reach {self.where(name)}: {reason(problem)}") from problem
+
+    def write(self, name: str, fill: Callable[[IO[bytes]], list[Row]]) -> list[Row]:
+        buffer = io.BytesIO()
+        rows = fill(buffer)
+        _complete(rows, buffer.seek(0, io.SEEK_END))
+        if not self.waiting:
+            self.since = time.monotonic()
+        self.waiting.append((name, buffer.getvalue(), rows))
+        if len(self.waiting) >= self.group or time.monotonic() - self.since > _GROUP_SECONDS:
+            self.flush()
+        return rows
+
+    def flush(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        if not waiting:
+            return
+        if self.journal is not None:
+            unique = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"
+            self._upload(f"{STATE}/{self.journal}/{unique}.jsonl", _lines(r for _, _, rows in waiting for r in rows))
+        for name, data, _ in waiting:
+            self._upload(name, data)
+
+    def rows(self, *names: str) -> Iterator[Row]:
+        for name in names:
+            with reading(self.where(STATE)):
+                self.fs.invalidate_cache()
+                for part in sorted(self.fs.find(f"{self.path}/{STATE}/{name}")):
+                    yield from _parse(self.fs.cat_file(part).splitlines())
+
+    def journals(self) -> list[str]:
+        with reading(self.where(STATE)):
+            self.fs.invalidate_cache()
+            parts = self.fs.find(f"{self.path}/{STATE}")
+        start = len(f"{self.path}/{STATE}/")
+        return sorted({p[start:].rpartition("/")[0] for p in parts if p.endswith(".jsonl") and "/" in p[start:]})
+
+    def read(self, name: str) -> bytes | None:
+        with reading(self.where(name)):
+            try:
+                return self.fs.cat_file(f"{self.path}/{name}")  # type: ignore[no-any-return]
+            except FileNotFoundError:
+                return None
+
+    def read_range(self, name: str, start: int, length: int) -> bytes:
+        with reading(self.where(name)):
+            return self.fs.cat_file(f"{self.path}/{name}", start=start, end=start + length)  # type: ignore[no-any-return]
+
+    def put(self, name: str, data: Iterable[bytes]) -> None:
+        self._upload(name, b"".join(data))
+
+    def _upload(self, name: str, data: bytes) -> None:
+        try:
+            self.fs.pipe_file(f"{self.path}/{name}", data)
+        except Exception as problem:
+            raise OutputError(f"cannot write {self.where(name)}: {reason(problem)}") from problem
+
+
+class StandardOutput(Folder):
+    """One result, to standard output."""
+
+    def __init__(self) -> None:
+        super().__init__("-", None)
+
+    def where(self, name: str) -> str:
+        return "-"
+
+    def size(self, name: str) -> int | None:
+        return None
+
+    def write(self, name: str, fill: Callable[[IO[bytes]], list[Row]]) -> list[Row]:
+        buffer = io.BytesIO()
+        rows = fill(buffer)
+        _complete(rows, len(buffer.getbuffer()))
+        with self._writing("standard output"):
+            sys.stdout.buffer.write(buffer.getbuffer())
+            sys.stdout.buffer.flush()
+        return rows
+
+
+def open_folder(root: str, journal: str | None, group: int = 1) -> Folder:
+    """The output folder on this machine, in a store, or ``-``; in a store ``group`` results share a journal object."""
+    if root == "-":
+        return StandardOutput()
+    return StoreFolder(root, journal, group) if is_url(root) else Folder(root, journal)
+
+
+def stops_batch(problem: OutputError) -> bool:
+    """Whether every further page would fail as well: disk full, no permission, store out of reach."""
+    cause = problem.__cause__
+    return cause is not None and getattr(cause, "errno", None) not in _PAGE_ERRORS
+
+
+def _open_alone(part: Path) -> IO[bytes]:
+    """The temporary file, emptied, and ours until closed: what a killed run left is used again, a second run waits."""
+    while True:
+        file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "w+b")
+        try:
+            if fcntl is None:
+                return file
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(file.fileno()), part.stat()):
+                file.truncate(0)
+                return file
+        except FileNotFoundError:  # the other run has renamed it meanwhile
+            pass
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def _complete(rows: list[Row], size: int) -> None:
+    for row in rows:
+        row["output_size"] = size
+
+
+def _lines(rows: Iterable[Row]) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def _parse(lines: Iterable[bytes]) -> Iterator[Row]:
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            row = json.loads(line)
+            if isinstance(row, dict) and "output" in row:
+                yield row
+
+
+def _last_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-1, io.SEEK_END)
+        return file.read()

@@ -1,0 +1,122 @@
+"""What the user named becomes a list of items: which file to read, and under which name the result goes.
+
+Names are decided folder by folder on the whole list, so they do not depend on the order of the work:
+``a.jpg`` gives ``a.png``; ``a.jpg`` beside ``a.tif`` give ``a.jpg.png`` and ``a.tif.png``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from ..errors import InputError, UsageError
+from . import stores
+from .read import MULTI_PAGE, SUFFIXES
+
+
+class Item(NamedTuple):
+    """One file to read (absolute path, URL or "-"), and its result's name below the output folder, without suffix."""
+
+    input: str
+    output: str
+
+
+def find_items(inputs: Sequence[str], output: str, pages_apart: bool) -> Iterator[Item]:
+    """All items, in an order that depends on names alone.
+
+    inputs : files, folders (recursive), patterns, URLs, "-". output : the output folder, left out if it is inside an
+        input folder. pages_apart : each page of a TIFF or PDF becomes a file of its own (``a-0001.png``).
+    A folder given alone lends its structure; beside other inputs it also lends its name.
+    """
+    prefixes: set[str] = set()
+    found = False
+    for prefix, files in _groups(list(dict.fromkeys(inputs)), output, prefixes):
+        names = output_names([stores.base_name(f) if f != "-" else "stdin" for f in files], pages_apart)
+        first: dict[str, str] = {}
+        for file, name in zip(files, names, strict=True):
+            if name in first:
+                raise UsageError(f"{first[name]} and {file} would both become {name}; give the folder that holds both")
+            first[name] = file
+            found = True
+            yield Item(file, f"{prefix}/{name}" if prefix else name)
+    if not found:
+        raise InputError(f"no images or PDFs in {', '.join(inputs)}")
+
+
+def _groups(inputs: list[str], output: str, prefixes: set[str]) -> Iterator[tuple[str, list[str]]]:
+    """(folder below the output, files that go there)."""
+    named: list[str] = []
+    for text in inputs:
+        if text == "-":
+            named.append(text)
+        elif stores.is_folder(text):
+            place = stores.absolute(text)
+            if place.rstrip("/") == stores.absolute(output).rstrip("/"):
+                raise UsageError(f"{text} is both input and output folder; give another folder with -o")
+            top = "" if len(inputs) == 1 else stores.base_name(place)
+            if top in prefixes:
+                raise UsageError(f"two of the input folders are called '{top}'; give the folder that holds both")
+            prefixes.add(top)
+            for below, names in stores.walk(place, leave_out=stores.absolute(output)):
+                wanted = [n for n in names if stores.suffix(n) in SUFFIXES]
+                if wanted:
+                    inside = stores.join(place, below) if below else place
+                    yield "/".join(filter(None, (top, below))), [stores.join(inside, n) for n in wanted]
+        elif (
+            re.search(r"[*?\[]", text)
+            and not (stores.is_url(text) and text.startswith("http"))
+            and (stores.is_url(text) or not Path(text).exists())
+        ):
+            yield from _matches(text)
+        else:
+            named.append(stores.absolute(text))
+    if named:
+        yield "", named
+
+
+def _matches(pattern: str) -> Iterator[tuple[str, list[str]]]:
+    """The files that match, grouped by the folder below the part of the pattern that has no wildcard."""
+    root = stores.absolute(stores.glob_root(pattern))
+    any_suffix = stores.suffix(pattern) in ("", ".*")
+    groups: dict[str, list[str]] = {}
+    for match in stores.glob(pattern):
+        file = stores.absolute(match)
+        if any_suffix and stores.suffix(file) not in SUFFIXES:
+            continue
+        inner, top = file.partition("::")[0], root.partition("::")[0]
+        below = inner[len(top) :].replace(os.sep, "/").strip("/").rpartition("/")[0]
+        groups.setdefault(below, []).append(file)
+    if not groups:
+        raise InputError(f"nothing matches {pattern}")
+    yield from sorted(groups.items())
+
+
+def output_names(names: Sequence[str], pages_apart: bool) -> list[str]:
+    """Names of the results of the files of one folder, without suffix.
+
+    >>> output_names(["a.jpg", "a.tif", "b.png"], pages_apart=False)
+    ['a.jpg', 'a.tif', 'b']
+    >>> output_names(["a.pdf", "a-0001.jpg"], pages_apart=True)
+    ['a', 'a-0001.jpg']
+    """
+    result = [PurePath(n).stem for n in names]
+    while True:  # a full name may meet another file's stem: a.jpg, a.tif and a.jpg.tif
+        count = Counter(r.casefold() for r in result)
+        split = {r.casefold() for n, r in zip(names, result, strict=True)
+                 if pages_apart and stores.suffix(n) in MULTI_PAGE}  # fmt: skip
+        clash = [
+            i for i, r in enumerate(result)
+            if r != names[i] and (count[r.casefold()] > 1 or _without_number(r) in split - {r.casefold()})
+        ]  # fmt: skip
+        if not clash:
+            return result
+        for i in clash:
+            result[i] = names[i]
+
+
+def _without_number(name: str) -> str:
+    return re.sub(r"-\d{4,}$", "", name).casefold()

@@ -1,0 +1,97 @@
+"""`binarize_many`: files and folders in, files out, one status row per page; on this machine or on many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError
+from ..options import MAX_PIXELS, THREADS, validate
+from . import read, stores, write
+from .batch import DPI, FORMAT, JOBS, KEEP_GRAY, Settings, run_batch
+from .folders import Row
+from .inputs import Item, find_items
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+OPTIONS = (FORMAT, KEEP_GRAY, DPI, MAX_PIXELS, JOBS, THREADS)
+
+
+def binarize_many(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], output: str | os.PathLike[str], *,
+                  client: Client | None = None, shard: tuple[int, int] | None = None, shard_size: int | None = None,
+                  force: bool = False, dry_run: bool = False, on_count: Callable[[int], None] | None = None,
+                  **options: Any) -> Generator[Row]:  # fmt: skip
+    """Binarize files, folders, patterns and URLs into a folder (or one file into one file); yields a row per page.
+
+    inputs : see ``sauvolanet binarize --help``. output : a folder, or a file whose suffix tells the format, or "-".
+    client : a Dask client; its workers do the work, in shards. shard : (I, N) does only share I of N, from 1.
+    options : format, keep_gray, dpi, max_pixels, jobs, threads, and those of `Binarizer`.
+    on_count : told the number of inputs, once it is known.
+    Rows come as pages are finished; nothing happens until the first is asked for. Finished pages are skipped.
+    """
+    names = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    places = [os.fspath(name) for name in names]
+    target = os.fspath(output)
+    known = {o.name for o in OPTIONS}
+    own = validate(OPTIONS, {n: v for n, v in options.items() if n in known}, "option")
+    verb = {n: v for n, v in options.items() if n not in known}
+    single, format, suffix = _target(places, target, own["format"])
+    settings = Settings(verb, format, suffix, own["keep_gray"], own["dpi"], own["max_pixels"], force, dry_run)
+    jobs, threads = own["jobs"], own["threads"]
+    if client is None and shard is None:
+        if single:
+            folder, item = _single(places[0], target)
+            yield from run_batch([item], folder, settings, threads=threads, journal=None)
+        else:
+            items = list(find_items(places, target, not settings.many_pages))
+            if on_count:
+                on_count(len(items))
+            yield from run_batch(items, target, settings, jobs=jobs, threads=threads)
+        return
+    if single or "-" in places:
+        raise UsageError("shards need an output folder, and inputs that every machine can open")
+    from .shards import Plan, run_on_cluster, run_share
+
+    plan = Plan.open_or_make(places, target, settings, shard_size)
+    if on_count:
+        on_count(plan.count_of(shard))
+    if client is not None:
+        yield from run_on_cluster(plan, client)
+    else:
+        assert shard is not None
+        yield from run_share(plan, *shard, jobs=jobs, threads=threads)
+
+
+def _target(places: list[str], target: str, format: str | None) -> tuple[bool, str, str]:
+    """Whether the output is one file, and the format and suffix of what is written."""
+    if not places:
+        raise UsageError("nothing to binarize: give files, folders or '-'")
+    if target == "-":
+        if len(places) > 1 or stores.is_folder(places[0]):
+            raise UsageError("only one file can go to standard output; give a folder with -o")
+        return True, format or "png", ""
+    suffix = PurePath(stores.base_name(target)).suffix
+    by_suffix = write.SUFFIXES.get(suffix.lower())
+    is_folder = target.endswith(("/", os.sep)) or (not stores.is_url(target) and Path(target).is_dir())
+    if is_folder or (by_suffix is None and suffix.lower() not in read.SUFFIXES):
+        chosen = format or "png"
+        return False, chosen, write.FORMATS[chosen][0]
+    if by_suffix is None:
+        raise UsageError(f"cannot write {suffix}; the output may end in {', '.join(write.SUFFIXES)} or be a folder")
+    if format not in (None, by_suffix):
+        raise UsageError(f"--format {format} does not fit {target}")
+    if len(places) > 1 or stores.is_folder(places[0]):
+        raise UsageError(f"several inputs need a folder, and {target} is one file")
+    return True, by_suffix, suffix
+
+
+def _single(place: str, target: str) -> tuple[str, Item]:
+    """The folder and item for one named output."""
+    if target == "-":
+        return "-", Item(stores.absolute(place), "-")
+    whole = stores.absolute(target)
+    name = stores.base_name(whole)
+    return whole[: -len(name)].rstrip("/") or "/", Item(stores.absolute(place), PurePath(name).stem)

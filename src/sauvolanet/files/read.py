@@ -1,0 +1,298 @@
+"""Images, multi-page TIFF and PDF become pages, one at a time.
+
+Sizes are checked against ``max_pixels`` in the header, before anything is decoded. A PDF page that is one scan and
+nothing else gives that scan's own pixels; any other PDF page is rendered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from ..errors import InputError, PageTooLarge, UnreadablePage
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from pypdfium2 import PdfDocument, PdfImage, PdfPage
+
+# suffixes that are looked for in folders; a file that is named itself may have any suffix
+SUFFIXES = frozenset((
+    ".png", ".apng", ".jpg", ".jpeg", ".jpe", ".jfif", ".tif", ".tiff", ".jp2", ".j2k", ".jpf", ".jpx", ".j2c",
+    ".webp", ".bmp", ".dib", ".pnm", ".pbm", ".pgm", ".ppm", ".gif", ".pdf",
+))  # fmt: skip
+FORMATS = ("PNG", "JPEG", "TIFF", "JPEG2000", "WEBP", "BMP", "DIB", "PPM", "GIF")  # Pillow's names
+MULTI_PAGE = frozenset((".tif", ".tiff", ".pdf"))
+
+_pillow_limit = threading.RLock()  # guards Image.MAX_IMAGE_PIXELS while our own limit replaces it
+_pdfium = threading.RLock()  # pdfium is not thread-safe
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page as read: the decoded image (anything `to_gray` takes), dots per inch if known, a description."""
+
+    image: Any
+    dpi: tuple[float, float] | None
+    description: str
+
+
+class Document(Protocol):
+    """A file with pages, numbered from 0. `check` looks at the header only; `page` decodes."""
+
+    def __len__(self) -> int: ...
+    def check(self, index: int) -> None: ...
+    def page(self, index: int) -> Page: ...
+
+
+@contextlib.contextmanager
+def open_document(file: IO[bytes], name: str, *, dpi: float, max_pixels: int) -> Iterator[Document]:
+    """The document in a seekable binary file; errors name it as ``name``.
+
+    dpi : at which PDF pages that are not a plain scan are rendered. max_pixels : a larger page is a PageTooLarge.
+    """
+    start = file.read(1024)
+    file.seek(0)
+    if not start:
+        raise UnreadablePage(f"{name} is empty")
+    kind = _Pdf if b"%PDF-" in start else _Images
+    with contextlib.closing(kind(file, name, dpi, max_pixels)) as document:
+        yield document
+
+
+def _refuse_large(name: str, width: int, height: int, max_pixels: int) -> None:
+    if width * height > max_pixels:
+        raise PageTooLarge(f"{name} has {width} × {height} pixels, more than {max_pixels}; allow it with --max-pixels")
+
+
+def _sane_dpi(x: Any, y: Any) -> tuple[float, float] | None:
+    """The resolution, unless it is none: files say 0, 1 or nonsense when they do not know."""
+    try:
+        pair = float(x), float(y)
+    except (TypeError, ValueError, ZeroDivisionError):
+        return None
+    return pair if all(math.isfinite(v) and 10 <= v <= 20_000 for v in pair) else None
+
+
+class _Images:
+    """One image, or the pages of a TIFF."""
+
+    def __init__(self, file: IO[bytes], name: str, dpi: float, max_pixels: int) -> None:
+        from PIL import Image, UnidentifiedImageError
+
+        self.name, self.max_pixels = name, max_pixels
+        with _our_limit(), _decoding(name):
+            try:
+                self.image = Image.open(file, formats=FORMATS)
+            except UnidentifiedImageError:
+                raise UnreadablePage(f"{name} is not an image or PDF that can be read") from None
+            # only a TIFF has pages; the further frames of the others are animation or thumbnails
+            self.frames = _tiff_pages(self.image) if self.image.format == "TIFF" else [0]
+
+    def close(self) -> None:
+        self.image.close()
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def check(self, index: int) -> None:
+        with _our_limit(), _decoding(self.name):
+            if self.frames[index] != self.image.tell():
+                self.image.seek(self.frames[index])
+        _refuse_large(self.name, self.image.width, self.image.height, self.max_pixels)
+
+    def page(self, index: int) -> Page:
+        self.check(index)
+        image = self.image
+        with _our_limit(), _decoding(self.name):
+            exif = image.getexif()
+            turned = exif.get(0x0112) in (5, 6, 7, 8)
+            dpi = _dpi(image, exif)
+            description = _description(image, exif)
+            image.load()
+        return Page(image, dpi[::-1] if dpi and turned else dpi, description)
+
+
+def _tiff_pages(image: Image) -> list[int]:
+    """The frames that are pages; reduced copies (thumbnails, pyramids) are not."""
+    reduced = []
+    count: int = image.n_frames  # type: ignore[attr-defined]
+    for frame in range(count):
+        image.seek(frame)
+        reduced.append(bool(int(image.tag_v2.get(254, 0)) & 1))  # type: ignore[attr-defined]
+    image.seek(0)
+    return [f for f in range(count) if not reduced[f]] or list(range(count))
+
+
+def _dpi(image: Image, exif: Any) -> tuple[float, float] | None:
+    known = image.info.get("dpi")
+    if known:
+        return _sane_dpi(*known)
+    per_inch = {2: 1.0, 3: 2.54}.get(exif.get(0x0128))
+    try:
+        return _sane_dpi(exif[0x011A] * per_inch, exif[0x011B] * per_inch) if per_inch else None
+    except (KeyError, TypeError, ZeroDivisionError):
+        return None
+
+
+def _description(image: Image, exif: Any) -> str:
+    for text in (exif.get(0x010E), image.info.get("Description"), image.info.get("comment")):
+        if isinstance(text, bytes):
+            text = text.decode("utf-8", "replace")
+        if isinstance(text, str) and text.strip("\0 \r\n\t"):
+            with contextlib.suppress(UnicodeError):  # Pillow takes TIFF texts for Latin-1, most are UTF-8 today
+                text = text.encode("latin-1").decode()
+            return text.strip("\0 \r\n\t")
+    return ""
+
+
+@contextlib.contextmanager
+def _our_limit() -> Iterator[None]:
+    """Pillow's own limit on pixels is lifted while we open and decode: ``max_pixels`` is the limit."""
+    from PIL import Image
+
+    with _pillow_limit:
+        before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        try:
+            yield
+        finally:
+            Image.MAX_IMAGE_PIXELS = before
+
+
+@contextlib.contextmanager
+def _decoding(name: str) -> Iterator[None]:
+    """Whatever a decoder raises on damaged bytes becomes one line."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as problem:  # decoders raise nearly anything: OSError, SyntaxError, struct.error, KeyError …
+        reason = str(problem) or type(problem).__name__
+        raise UnreadablePage(f"{name} is damaged or cut short: {reason}") from None
+
+
+class _Pdf:
+    """The pages of a PDF."""
+
+    def __init__(self, file: IO[bytes], name: str, dpi: float, max_pixels: int) -> None:
+        import pypdfium2
+        from pypdfium2 import raw
+
+        self.name, self.dpi, self.max_pixels = name, dpi, max_pixels
+        with _pdfium:
+            try:
+                self.pdf: PdfDocument = pypdfium2.PdfDocument(file)
+            except pypdfium2.PdfiumError as problem:
+                if raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD or "assword" in str(problem):
+                    reason = "is encrypted; remove the password first, for instance with qpdf --decrypt"
+                else:
+                    reason = f"is not a PDF that can be read: {problem}"
+                raise UnreadablePage(f"{name} {reason}") from None
+            title = self.pdf.get_metadata_dict().get("Title", "")
+            self.description = title.strip("\0 \r\n\t")
+            if len(self.pdf) == 0:
+                self.pdf.close()
+                raise UnreadablePage(f"{name} has no pages")
+
+    def close(self) -> None:
+        with _pdfium:
+            self.pdf.close()
+
+    def __len__(self) -> int:
+        return len(self.pdf)
+
+    def check(self, index: int) -> None:
+        with _pdfium, self._open(index) as page:
+            self._measure(page, index)
+
+    def page(self, index: int) -> Page:
+        with _pdfium, self._open(index) as page:
+            scan, width, height = self._measure(page, index)
+            inches_wide, inches_high = (side / 72 for side in page.get_size())
+            image = _scan_pixels(page, scan) if scan else _rendered(page, width, height)
+        # what the page measures is kept: pixels over inches, also where the rendered size was rounded to whole pixels
+        dpi = round(image.width / inches_wide, 3), round(image.height / inches_high, 3)
+        return Page(image, dpi, self.description)
+
+    @contextlib.contextmanager
+    def _open(self, index: int) -> Iterator[PdfPage]:
+        import pypdfium2
+
+        try:
+            page = self.pdf[index]
+        except pypdfium2.PdfiumError:
+            raise UnreadablePage(f"page {index + 1} of {self.name} is damaged") from None
+        with contextlib.closing(page):
+            yield page
+
+    def _measure(self, page: PdfPage, index: int) -> tuple[PdfImage | None, int, int]:
+        """The page's only scan, if it is one, and the size in pixels it will have."""
+        from pypdfium2 import raw
+
+        name = f"page {index + 1} of {self.name}"
+        images, scan_only = [], True
+        for item in page.get_objects():
+            if item.type == raw.FPDF_PAGEOBJ_IMAGE:
+                images.append(item)
+                width, height = item.get_px_size()
+                _refuse_large(f"an image on {name}", width, height, self.max_pixels)
+                scan_only &= item.level == 0  # inside a form its place on the page is not known
+            elif item.type == raw.FPDF_PAGEOBJ_TEXT:  # invisible text is what OCR adds to a scan
+                scan_only &= raw.FPDFTextObj_GetTextRenderMode(item) == raw.FPDF_TEXTRENDERMODE_INVISIBLE
+            elif item.type != raw.FPDF_PAGEOBJ_FORM:
+                scan_only = False
+        if scan_only and len(images) == 1 and _covers(page, images[0]):
+            return images[0], *images[0].get_px_size()
+        width, height = (max(1, round(side * self.dpi / 72)) for side in page.get_size())
+        _refuse_large(f"{name} at {self.dpi:g} dpi", width, height, self.max_pixels)
+        return None, width, height
+
+
+def _covers(page: PdfPage, image: PdfImage) -> bool:
+    """Whether the image is upright (it may be mirrored) and reaches every edge of the page to 1 %."""
+    a, b, c, d, _, _ = image.get_matrix().get()
+    if (b, c) != (0, 0) or 0 in (a, d, *image.get_px_size()):
+        return False
+    left, bottom, right, top = page.get_bbox()
+    x0, y0, x1, y1 = image.get_bounds()
+    near_x, near_y = (right - left) / 100, (top - bottom) / 100
+    return bool(abs(x0 - left) <= near_x and abs(x1 - right) <= near_x
+            and abs(y0 - bottom) <= near_y and abs(y1 - top) <= near_y)  # fmt: skip
+
+
+def _scan_pixels(page: PdfPage, scan: PdfImage) -> Image:
+    """The scan's own pixels, each exactly once, with the page's rotation applied.
+
+    The renderer does it, so that masks, colour spaces and mirrored placement are right; the image's rectangle is put
+    0.002 pixels inside the bitmap, because one that reaches over the edge by a rounding error would be resampled.
+    """
+    from PIL import Image
+    from pypdfium2 import PdfBitmap, raw
+
+    rotation = page.get_rotation()
+    page.set_rotation(0)
+    width, height = scan.get_px_size()
+    left, _, _, top = page.get_bbox()
+    x0, y0, x1, y1 = scan.get_bounds()
+    inset = 0.002
+    across, down = (width - 2 * inset) / (x1 - x0), (height - 2 * inset) / (y1 - y0)
+    matrix = raw.FS_MATRIX(across, 0, 0, down, inset - (x0 - left) * across, inset - (top - y1) * down)
+    bitmap = PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR)
+    bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
+    raw.FPDF_RenderPageBitmapWithMatrix(bitmap, page, matrix, raw.FS_RECTF(0, 0, width, height), raw.FPDF_ANNOT)
+    page.set_rotation(rotation)
+    image = bitmap.to_pil().convert("L")
+    turn = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
+    return image.transpose(turn[rotation]) if rotation else image
+
+
+def _rendered(page: PdfPage, width: int, height: int) -> Image:
+    from pypdfium2 import PdfBitmap, raw
+
+    bitmap = PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR)
+    bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
+    raw.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, raw.FPDF_ANNOT)
+    return bitmap.to_pil().convert("L")

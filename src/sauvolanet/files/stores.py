@@ -1,0 +1,184 @@
+"""Where pages come from: this machine's files and folders, and object stores by fsspec URL (extra ``store``).
+
+Nothing is fetched that the user did not name: folders are listed, http is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob as local_glob
+import io
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import IO, Any, NamedTuple
+
+from ..errors import MissingExtra, SauvolanetError, UnreadablePage, UsageError
+
+_WHOLE = 2**28  # larger inputs in a store are read piece by piece
+
+
+class Stat(NamedTuple):
+    """Size in bytes, and a text that changes when the file does."""
+
+    size: int
+    time: str
+
+
+def is_url(location: str) -> bool:
+    """Whether the location is in a store; ``file://`` counts as this machine, see `absolute`."""
+    return re.match(r"[a-z][a-z0-9+.-]+://", location) is not None and not location.startswith("file://")
+
+
+def absolute(location: str) -> str:
+    """The location as it is written in status rows: an absolute path, or the URL."""
+    if is_url(location) or location == "-":
+        return location
+    return os.path.abspath(location.removeprefix("file://"))  # noqa: PTH100  links are not followed
+
+
+def join(location: str, name: str) -> str:
+    """The location of a name below a folder; in ``zip://FOLDER::ARCHIVE`` the name belongs to the first part."""
+    if not is_url(location):
+        return str(Path(location, name))
+    first, chain, rest = location.partition("::")
+    inside = first if first.endswith("/") else first + "/"
+    return inside + name + chain + rest
+
+
+def base_name(location: str) -> str:
+    """The file's own name, without folders, archive or query."""
+    if is_url(location):
+        location = re.sub(r"[?#].*", "", location.partition("::")[0])
+    return location.rstrip("/").replace(os.sep, "/").rpartition("/")[2]
+
+
+def suffix(location: str) -> str:
+    """The suffix of the file's name, in small letters."""
+    return PurePath(base_name(location)).suffix.lower()
+
+
+def filesystem(url: str) -> tuple[Any, str]:
+    protocol = url.partition("://")[0]
+    try:
+        from fsspec.core import url_to_fs
+
+        fs, path = url_to_fs(url)
+    except ImportError:
+        raise MissingExtra("store", f"{protocol}://") from None
+    except ValueError as problem:
+        raise UsageError(f"cannot use {url}: {problem}") from None
+    except Exception as problem:  # opening an archive reads it
+        raise UnreadablePage(f"cannot read {url}: {reason(problem)}") from None
+    return fs, path
+
+
+def reason(problem: BaseException) -> str:
+    if isinstance(problem, FileNotFoundError):
+        return "no such file"
+    text = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+    return str(text).splitlines()[0]
+
+
+@contextlib.contextmanager
+def reading(location: str) -> Iterator[None]:
+    try:
+        yield
+    except SauvolanetError:
+        raise
+    except Exception as problem:  # each store has exceptions of its own
+        raise UnreadablePage(f"cannot read {location}: {reason(problem)}") from None
+
+
+def open_input(location: str) -> IO[bytes]:
+    """The file, seekable; ``-`` is standard input."""
+    if location == "-":
+        return io.BytesIO(sys.stdin.buffer.read())
+    with reading(location):
+        if not is_url(location):
+            return Path(location).open("rb")
+        fs, path = filesystem(location)
+        size = fs.info(path).get("size")
+        if size is None or size <= _WHOLE:
+            return io.BytesIO(fs.cat_file(path))
+        return fs.open(path, "rb")  # type: ignore[no-any-return]
+
+
+def stat(location: str) -> Stat:
+    """Size and time of a file, or an UnreadablePage that says why not."""
+    if location == "-":
+        return Stat(0, f"stdin {time.time_ns()}")
+    with reading(location):
+        if not is_url(location):
+            found = Path(location).stat()
+            return Stat(found.st_size, str(found.st_mtime_ns))
+        fs, path = filesystem(location)
+        info = fs.info(path)
+        times = ("LastModified", "last_modified", "mtime", "updated", "created", "date_time", "ETag")
+        return Stat(info.get("size") or 0, next((str(info[name]) for name in times if info.get(name)), ""))
+
+
+def same_file(a: str, b: str) -> bool:
+    """Whether two locations are one file, also by links."""
+    try:
+        return a == b or (not is_url(a) and not is_url(b) and Path(a).samefile(b))
+    except OSError:
+        return False
+
+
+def is_folder(location: str) -> bool:
+    """Whether the location is a folder; over http there are none, so nothing is fetched that was not named."""
+    if not is_url(location):
+        return Path(location).is_dir()
+    if location.startswith("http"):
+        return False
+    fs, path = filesystem(location)
+    with reading(location):
+        return not path.strip("/") or bool(fs.isdir(path))
+
+
+def walk(location: str, leave_out: str | None = None) -> Iterator[tuple[str, list[str]]]:
+    """Folders below and their files, hidden ones left out: ("", […]), ("sub", […]) …, in a fixed order."""
+    if is_url(location):
+        fs, root = filesystem(location)
+        root = root.strip("/")
+        fs.invalidate_cache()
+        listing = fs.walk(root)
+    else:
+        root = location
+        listing = os.walk(location, onerror=_raise)
+    with reading(location):
+        for folder, folders, files in listing:
+            folders[:] = sorted(f for f in folders if not f.startswith(".")
+                                and not (leave_out and join(str(folder), f) == leave_out))  # fmt: skip
+            below = (str(folder).strip("/")[len(root) :].strip("/") if is_url(location)
+                     else os.path.relpath(folder, root).replace(os.sep, "/"))  # fmt: skip
+            yield ("" if below == "." else below), sorted(f for f in files if f and not f.startswith("."))
+
+
+def _raise(problem: OSError) -> None:
+    raise problem
+
+
+def glob(pattern: str) -> Iterator[str]:
+    """Files that match a pattern with ``*``, ``?``, ``[…]`` and ``**``, in a fixed order."""
+    if not is_url(pattern):
+        found = local_glob.glob(pattern, recursive=True)  # noqa: PTH207  patterns may be absolute
+        yield from sorted(p for p in found if Path(p).is_file())
+        return
+    fs, path = filesystem(pattern)
+    with reading(pattern):
+        root = path.partition("*")[0].partition("?")[0].partition("[")[0].rpartition("/")[0]
+        base = glob_root(pattern)
+        for found in sorted(fs.glob(path)):
+            if not fs.isdir(found):
+                yield join(base, found[len(root) :].lstrip("/"))
+
+
+def glob_root(pattern: str) -> str:
+    """The folder before the first wildcard."""
+    first, chain, rest = pattern.partition("::")
+    return re.split(r"[*?\[]", first)[0].rpartition("/")[0] + chain + rest or "."
