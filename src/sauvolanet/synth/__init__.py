@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import UnknownName
 from ..windows import Gray, Ink
-from .kinds import KINDS, TRAINING, Kind
+from .kinds import EXAMPLE_KIND, KINDS, TRAINING, Kind
 from .measure import measure, measure_set, off_domain_pages
 from .pages import make_page
 from .streams import EXAMPLE, FREE, TRAIN, stream
@@ -43,10 +43,5 @@ def training_page(seed: int, *, height: int = 512, width: int = 512) -> tuple[Gr
 
 
 def example() -> Gray:
-    """The page of the demonstration: an old letter with a stain, show-through and uneven light, 1300 × 900."""
-    from dataclasses import replace
-
-    kind = replace(KINDS["manuscript"], scripts=("pen",), stroke=(3.0, 3.0), x_height=(6.5, 6.5), slant=(0.5, 0.5),
-                   bleed=1.0, bleed_depth=(0.4, 0.45), tide=1.0, foxing=1.0, fold=1.0, border=0.0, ruled=0.0,
-                   light=(0.4, 0.4), coarse=0.0, motion=0.0, blur=(0.6, 0.6), jpeg=0.0, noise=(1.5, 1.5))  # fmt: skip
-    return make_page(np.random.default_rng(EXAMPLE), kind, 1300, 900)[0]
+    """The page of the demonstration: an old letter with stains, show-through and uneven light, 1300 × 900, uint8."""
+    return make_page(np.random.default_rng(EXAMPLE), EXAMPLE_KIND, 1300, 900)[0]

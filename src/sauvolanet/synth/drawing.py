@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -49,10 +49,12 @@ NO_HOLE: Box = (0, 0, 0, 0)
 HELD_BACK = ("office-sans", "office-serif", "office-mono", "scrawl", "capitals")  # never on a training page
 
 
+_FONT_FOLDER = Path(__file__).parent / "data"
+
+
 @lru_cache(maxsize=64)
 def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
-    path = files(__package__) / "data" / FONTS[name].file
-    return ImageFont.truetype(str(path), size, layout_engine=ImageFont.Layout.BASIC)
+    return ImageFont.truetype(str(_FONT_FOLDER / FONTS[name].file), size, layout_engine=ImageFont.Layout.BASIC)
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,13 @@ class Script:
     x_height: tuple[float, float] = (5.0, 9.0)
 
 
-def draw_text(rng: np.random.Generator, height: int, width: int, script: Script, *, columns: int = 1,
-              hole: Box = NO_HOLE, uneven: float = 0.0, fine: int = FINE) -> tuple[Image.Image, Image.Image]:  # fmt: skip
+def draw_text(rng: np.random.Generator, height: int, width: int, script: Script, *, margin: tuple[float, float],
+              columns: int = 1, hole: Box = NO_HOLE, uneven: float = 0.0, fine: int = FINE,
+              ) -> tuple[Image.Image, Image.Image]:  # fmt: skip
     """A page of text: coverage ("L", 255 = ink, ``fine`` times the page's size) and shade ("L", a quarter of it).
 
-    The shade says how dark the ink of each word is, 128 for a usual one; ``uneven`` is
-    how much they differ. ``hole`` is kept free of words.
+    The shade says how dark the ink of each word is, 128 for a usual one; ``uneven`` is how much they differ.
+    ``margin`` is the range of the four margins as shares of the page; ``hole`` is kept free of words.
     """
     canvas = Image.new("L", (width * fine, height * fine))
     shade = Image.new("L", (-(-width // 4), -(-height // 4)), 128)
@@ -82,12 +85,15 @@ def draw_text(rng: np.random.Generator, height: int, width: int, script: Script,
         target = canvas
         set_word = _FontWords(rng, script, canvas, fine)
     gutter = set_word.size * 0.8
-    left, right = rng.uniform(-0.15, 0.1, 2) * width if columns == 1 else (0.02 * width, 0.02 * width)
+    left, right = rng.uniform(*margin, 2) * width
+    above, below = np.maximum(rng.uniform(*margin, 2), 0) * height
+    end = height - below if below else height + set_word.leading  # without a margin the text runs off the page
     column_width = (width - left - right - gutter * (columns - 1)) / columns
     rules = columns > 1 and rng.random() < 0.5
     for column in range(columns):
         start = left + column * (column_width + gutter)
-        _fill_column(rng, set_word, ImageDraw.Draw(shade), start, start + column_width, height, hole, uneven)
+        box = (start, above, start + column_width, end)
+        _fill_column(rng, set_word, ImageDraw.Draw(shade), box, hole, uneven)
         if rules and column:
             x = round((start - gutter / 2) * fine)
             thick = max(round(script.stroke * 0.6 * fine), 1)
@@ -150,16 +156,19 @@ class _PenWords(_Words):
         return len(word) * self.hand.x_height * self.hand.widen * 0.8
 
 
-def _fill_column(rng: np.random.Generator, words: _Words, shade: ImageDraw.ImageDraw, left: float, right: float,
-                 height: int, hole: Box, uneven: float) -> None:  # fmt: skip
+def _fill_column(rng: np.random.Generator, words: _Words, shade: ImageDraw.ImageDraw, column: Box, hole: Box,
+                 uneven: float) -> None:  # fmt: skip
     """Lines of words with paragraphs, indents, some capitals and slightly bent baselines; nothing in the hole."""
+    left, top, right, bottom = column
     slope, bend = rng.normal(0, 0.006), rng.normal(0, 0.00001)
     spread = 128 * uneven
-    y = words.leading * rng.uniform(0.3, 1.5)
+    y = top + words.leading * rng.uniform(0.3, 1.5)
     per_line = max(int((right - left) / (words.size * 0.9)), 2)
-    text = iter(sentence_words(rng, LANGUAGES[words.language], int((height / words.leading + 2) * per_line * 1.5)))
+    text = iter(
+        sentence_words(rng, LANGUAGES[words.language], int(((bottom - top) / words.leading + 2) * per_line * 1.5))
+    )
     short = 0.0
-    while y < height + words.leading:
+    while y < bottom:
         x = left + (words.size * 1.5 if short else rng.normal(0, 0.1) * words.size)
         short = rng.uniform(0.1, 0.9) * (right - left) if rng.random() < 0.12 else 0.0
         capitals = rng.random() < words.capitals

@@ -21,6 +21,7 @@ class Kind:
     slant: Range = (0.05, 0.8)  # of the pen
     x_height: Range = (5.0, 9.0)  # of the pen, in stroke widths
     columns: tuple[int, ...] = (1,)
+    margin: Range = (-0.15, 0.1)  # of the page's sides; below 0 the page is a part of a larger one
     gain: Range = (0.05, 0.2)  # how far ink creeps
     rough: Range = (0.0, 0.1)  # ragged edges
     ink: Range = (0.5, 0.9)  # share of the paper's light that ink takes away
@@ -30,6 +31,7 @@ class Kind:
     bleed: float = 0.2
     bleed_depth: Range = (0.05, 0.3)  # against the page's own ink
     bleed_blur: Range = (0.8, 3.0)
+    fibres: float = 0.5
     specks: float = 0.25
     foxing: float = 0.15
     tide: float = 0.1
@@ -64,8 +66,8 @@ _ALL = (
          foxing=0.3, tide=0.2, border=0.15),
     Kind("newsprint", "Narrow columns of small, rough type on gray paper with show-through.",
          ("roman", "didone", "didone-bold", "blackletter", "blackletter"), stroke=(1.5, 3.2), columns=(1, 2, 3),
-         gain=(0.1, 0.25), rough=(0.1, 0.3), ink=(0.45, 0.8), fade=(0.1, 0.4), paper=(0.5, 0.8), texture=(0.02, 0.06),
-         bleed=0.7, bleed_depth=(0.08, 0.3), ruled=0.0, picture=0.1, coarse=0.3),
+         margin=(-0.05, 0.03), gain=(0.1, 0.25), rough=(0.1, 0.3), ink=(0.45, 0.8), fade=(0.1, 0.4), paper=(0.5, 0.8),
+         texture=(0.02, 0.06), bleed=0.7, bleed_depth=(0.08, 0.3), ruled=0.0, picture=0.1, coarse=0.3),
     Kind("typescript", "Typewriting: every letter inked differently, carbon copies fuzzy and faint.",
          ("typewriter",), stroke=(1.8, 4.5), rough=(0.05, 0.3), ink=(0.25, 0.85), fade=(0.2, 0.6), paper=(0.6, 0.95),
          texture=(0.005, 0.03), bleed=0.3, blur=(0.4, 1.6)),
@@ -85,8 +87,8 @@ _ALL = (
          texture=(0.003, 0.05), bleed=0.5, bleed_depth=(0.05, 0.35), foxing=0.3, tide=0.25, fold=0.3, ruled=0.1,
          border=0.15),
     Kind("picture", "A photograph or halftone among printed text; the truth has the text only.",
-         ("roman", "didone", "sans", "bookletter", "blackletter"), stroke=(1.6, 4.0), columns=(1, 2), picture=1.0,
-         ink=(0.6, 0.92), paper=(0.7, 0.98), ruled=0.0),
+         ("roman", "didone", "sans", "bookletter", "blackletter"), stroke=(1.6, 4.0), columns=(1, 2),
+         margin=(-0.05, 0.06), picture=1.0, ink=(0.6, 0.92), paper=(0.7, 0.98), ruled=0.0),
     Kind("bleed", "Writing with strong show-through of the other side, at times as dark as itself.",
          ("pen", "pen", "secretary", "cursive", "roman", "blackletter"), stroke=(1.8, 6.0), ink=(0.4, 0.85),
          fade=(0.05, 0.35), paper=(0.6, 0.95), bleed=1.0, bleed_depth=(0.3, 0.85), bleed_blur=(1.0, 4.0), foxing=0.2,
@@ -107,3 +109,10 @@ MEASURE = (
     KINDS["photo"],
 )  # fmt: skip
 MEASURE_BLANK = replace(KINDS["blank"], scripts=("office-sans", "office-serif"), coffee=0.5, crease=0.5, shadow=0.3)
+
+# The page of the demonstration: a whole letter with a bit of everything.
+EXAMPLE_KIND = replace(KINDS["manuscript"], scripts=("pen",), margin=(0.07, 0.1), stroke=(3.0, 3.0),
+                       x_height=(7.0, 7.0), slant=(0.5, 0.5), ink=(0.7, 0.75), fade=(0.25, 0.25), paper=(0.94, 0.96),
+                       texture=(0.02, 0.02), bleed=1.0, bleed_depth=(0.35, 0.4), bleed_blur=(1.5, 1.8),
+                       foxing=1.0, tide=1.0, fold=1.0, ruled=0.0, border=0.0, light=(0.35, 0.35), blur=(0.6, 0.6),
+                       motion=0.0, coarse=0.0, noise=(1.5, 1.5), jpeg=0.0)  # fmt: skip

@@ -30,10 +30,13 @@ def make_page(rng: np.random.Generator, kind: Kind, height: int, width: int) -> 
     fade = within(*kind.fade)
     spot = _place_picture(rng, shape) if chance() < kind.picture else NO_HOLE
     columns = int(rng.choice(kind.columns))
-    canvas, shade = draw_text(rng, height, width, script, columns=columns, hole=spot, uneven=0.4 * fade)
+    canvas, shade = draw_text(rng, height, width, script, columns=columns, margin=kind.margin, hole=spot,
+                              uneven=0.4 * fade)  # fmt: skip
     on_page = None
     if chance() < kind.perspective:
-        canvas, shade, sheet = perspective(rng, [canvas, shade, Image.new("L", (width, height), 255)], within(0.01, 0.07))
+        canvas, shade, sheet = perspective(
+            rng, [canvas, shade, Image.new("L", (width, height), 255)], within(0.01, 0.07)
+        )
         on_page = np.asarray(sheet, np.float32) / 255
     coverage = spread_ink(rng, canvas, within(*kind.rough), within(*kind.gain))
     if kind.name == "blank":
@@ -95,7 +98,7 @@ def _paper(rng: np.random.Generator, kind: Kind, shape: paper.Shape) -> Field:
     within, chance = rng.uniform, rng.random
     faint = min(1.0, kind.ink[1] * 1.5)  # stains of a kind with faint ink are faint too, or they would hide it
     field = paper.texture(rng, shape, within(*kind.texture))
-    if chance() < 0.5:
+    if chance() < kind.fibres:
         field *= paper.fibres(rng, shape, within(0.02, 0.12) * faint)
     if chance() < kind.specks:
         field *= paper.specks(rng, shape, within(0.2, 0.8) * faint)
@@ -120,7 +123,7 @@ def _show_through(
     """The other side's text, mirrored, blurred by the paper, fainter, and not everywhere alike."""
     if rng.random() >= kind.bleed:
         return 1.0
-    other = draw_text(rng, *shape, script, fine=1)[0].transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    other = draw_text(rng, *shape, script, margin=kind.margin, fine=1)[0].transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     soft = blur(np.asarray(other, np.float32) / 255, rng.uniform(*kind.bleed_blur))
     depth = rng.uniform(*kind.bleed_depth) * ink * np.clip(0.8 + 0.5 * noise(rng, shape, 120), 0, 1)
     return 1 - soft * depth
@@ -174,5 +177,3 @@ def _jpeg(gray: Gray, quality: int) -> Gray:
     buffer = io.BytesIO()
     Image.fromarray(gray).save(buffer, "JPEG", quality=quality)
     return np.array(Image.open(buffer))
-
-

@@ -23,7 +23,7 @@ def fibres(rng: np.random.Generator, shape: Shape, amount: float) -> Field:
     start = rng.uniform(0, 1, (count, 1, 2)) * shape[::-1]
     turn = np.cumsum(rng.normal(0, 0.5, (count, 5)), 1) + rng.uniform(0, 6.3, (count, 1))
     path = start + np.cumsum(np.stack([np.cos(turn), np.sin(turn)], 2) * rng.uniform(1.5, 6, (count, 1, 1)), 1)
-    for points, shade in zip(path.reshape(count, -1).tolist(), rng.normal(110, 30, count).tolist(), strict=True):
+    for points, shade in zip(path.reshape(count, 10).tolist(), rng.normal(110, 30, count).tolist(), strict=True):
         draw.line(points, fill=int(np.clip(shade, 20, 200)), width=1)
     soft = np.asarray(canvas.filter(ImageFilter.GaussianBlur(0.7)), np.float32)
     return 1 + (soft - 128) * np.float32(amount / 64)
@@ -58,7 +58,7 @@ def tide(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
     """A water stain: darker inside, with a dark tide line where it dried."""
     level = noise(rng, shape, max(shape) / rng.uniform(1.5, 4)) + 0.08 * noise(rng, shape, 20) - rng.uniform(0, 0.6)
     inside = 1 / (1 + np.exp(np.clip(-level * 40, -30, 30)))
-    line = np.exp(-((level - 0.02) / 0.03) ** 2)
+    line = np.exp(-(((level - 0.02) / 0.03) ** 2))
     return (1 - depth * (0.55 * inside + 0.45 * line)).astype(np.float32)
 
 
