@@ -315,20 +315,26 @@ def medial(depth, lines, inner_lines, runs, begins, boxes):
     found = np.empty(4 * (height + width), np.int64)
     factor = lines.astype(np.int32)
     factors = factor.reshape(-1)
+    scale = np.zeros((height, width), np.int32)  # between the two passes: −1 − the only line pixel a pixel looks at
     for c in range(begins.size - 1):
         for y, first, last in runs[begins[c] : begins[c + 1]]:
             for x in range(first, last):
                 if 0 < depth[y, x] < OUT:
                     reach = 1 if inner_lines[y, x] else away[y, x]
-                    for i in range(nearest(right, down, boxes[c], y, x, away[y, x], found)):
+                    count = nearest(right, down, boxes[c], y, x, away[y, x], found)
+                    for i in range(count):
                         d = np.int32(flat[found[i]])
                         factors[found[i]] = d + 1 if reach >= d else d
+                    if count == 1:
+                        scale[y, x] = -1 - found[0]
     end_points(factor, lines, runs)
-    scale = np.zeros((height, width), np.int32)
     for c in range(begins.size - 1):
         for y, first, last in runs[begins[c] : begins[c + 1]]:
             for x in range(first, last):
-                if 0 < depth[y, x] < OUT:
+                if scale[y, x] < 0:
+                    only = -1 - scale[y, x]
+                    scale[y, x] = np.int32(flat[only]) * factors[only]
+                elif 0 < depth[y, x] < OUT:
                     for i in range(nearest(right, down, boxes[c], y, x, away[y, x], found)):
                         scale[y, x] = max(scale[y, x], np.int32(flat[found[i]]) * factors[found[i]])
     for y, first, last in runs:

@@ -8,8 +8,10 @@ over the stroke width, or over half the gap where two letters might be joined.
 from __future__ import annotations
 
 import importlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from .thinning import LEE_CHEN, ZHANG_SUEN
 from .windows import Ink, compiled
 
 Map = npt.NDArray[np.float32]
+Components = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 
 
 def kernels() -> ModuleType:
@@ -45,36 +48,40 @@ def generate(truth: Ink) -> tuple[Map, Map]:
     if not truth.any():
         return np.zeros(truth.shape, np.float32), np.zeros(truth.shape, np.float32)
     loops = kernels()
-    edge = contour(truth)
-    from_edge = loops.chessboard(edge)
-    ink = _components(truth)
-    lines = _lines(truth, ink, loops)
-    deep = np.where(truth, np.minimum(from_edge, loops.OUT), 0).astype(np.uint8)
-    deep[edge & lines] = 1
-    factor, scale = loops.medial(deep, lines, lines & ~edge, *ink)
-    recall = np.zeros(truth.shape, np.float32)
-    np.divide(deep, scale, out=recall, where=scale > 0, dtype=np.float32)
-    precision = np.zeros(truth.shape, np.float32)
-    if truth.all():
-        return recall, precision
-
-    widths = loops.stroke_widths(factor, lines, *ink[:2])
+    with ThreadPoolExecutor(1) as pool:  # the paper's lines take as long as all that concerns the ink
+        later = pool.submit(_paper_lines, truth, loops)
+        edge = contour(truth)
+        from_edge = loops.chessboard(edge)
+        ink = _components(truth)
+        lines = _lines(truth, ink, loops)
+        deep = np.where(truth, np.minimum(from_edge, loops.OUT), 0).astype(np.uint8)
+        deep[edge & lines] = 1
+        factor, scale = loops.medial(deep, lines, lines & ~edge, *ink)
+        recall = np.zeros(truth.shape, np.float32)
+        np.divide(deep, scale, out=recall, where=scale > 0, dtype=np.float32)
+        widths = loops.stroke_widths(factor, lines, *ink[:2])
+        paper, lines = later.result()
     reached = _reached(truth.shape, ink[2], 2 * widths)
-    paper = _components(~truth)
-    inner = ~truth
-    inner[[0, -1]] = inner[:, [0, -1]] = False
-    lines = _lines(inner, paper, loops)
     away = np.where(truth, 0, np.where(reached, np.minimum(from_edge, loops.OUT), loops.OUT)).astype(np.uint8)
     _, scale = loops.medial(away, lines, lines, *paper)
     gap = np.floor(np.sqrt(scale, dtype=np.float32) + 0.5).astype(np.int32)
     at_edge = loops.label_image(*ink[:2], truth.shape)
     at_edge[~edge] = -1
     scale = loops.precision_scale(away, gap, from_edge, at_edge, widths, *paper)
+    precision = np.zeros(truth.shape, np.float32)
     np.divide(away, scale, out=precision, where=scale > 0, dtype=np.float32)
     return recall, np.minimum(precision, 2)
 
 
-def _lines(mask: Ink, components: tuple[np.ndarray, ...], loops: ModuleType) -> Ink:
+def _paper_lines(truth: Ink, loops: ModuleType) -> tuple[Components, Ink]:
+    """The components of the paper and its skeleton, which does not run along the page's edge."""
+    paper = _components(~truth)
+    inner = ~truth
+    inner[[0, -1]] = inner[:, [0, -1]] = False
+    return paper, _lines(inner, paper, loops)
+
+
+def _lines(mask: Ink, components: Components, loops: ModuleType) -> Ink:
     """The skeleton: Zhang–Suen, then Lee–Chen's tidying; a component that vanished gets its centroid."""
     padded = np.pad(mask, 1).astype(np.uint8)
     loops.thin(padded.reshape(-1), padded.shape[1], ZHANG_SUEN)
@@ -84,7 +91,7 @@ def _lines(mask: Ink, components: tuple[np.ndarray, ...], loops: ModuleType) -> 
     return lines
 
 
-def _components(mask: Ink) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _components(mask: Ink) -> Components:
     """8-connected components in raster order of their first pixel.
 
     Returns their horizontal runs (row, first column, past the last), component by component, each in raster order;
