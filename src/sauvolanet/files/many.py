@@ -17,52 +17,82 @@ from .inputs import Item, find_items
 if TYPE_CHECKING:
     from distributed import Client
 
+    from .shards import Plan
+
 OPTIONS = (FORMAT, KEEP_GRAY, DPI, MAX_PIXELS, JOBS, THREADS)
 
+Place = str | os.PathLike[str]
 
-def binarize_many(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], output: str | os.PathLike[str], *,
-                  client: Client | None = None, shard: tuple[int, int] | None = None, shard_size: int | None = None,
-                  force: bool = False, dry_run: bool = False, on_count: Callable[[int], None] | None = None,
-                  **options: Any) -> Generator[Row]:  # fmt: skip
+
+def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Client | None = None,
+                  shard: tuple[int, int] | None = None, force: bool = False, dry_run: bool = False,
+                  on_count: Callable[[int], Any] | None = None, **options: Any) -> Generator[Row]:  # fmt: skip
     """Binarize files, folders, patterns and URLs into a folder (or one file into one file); yields a row per page.
 
     inputs : see ``sauvolanet binarize --help``. output : a folder, or a file whose suffix tells the format, or "-".
     client : a Dask client; its workers do the work, in shards. shard : (I, N) does only share I of N, from 1.
-    options : format, keep_gray, dpi, max_pixels, jobs, threads, and those of `Binarizer`.
+    force : do finished pages again, replace existing files. dry_run : open the inputs, write nothing.
     on_count : told the number of inputs, once it is known.
+    options : format, keep_gray, dpi, max_pixels, jobs, threads, and those of `Binarizer`.
     Rows come as pages are finished; nothing happens until the first is asked for. Finished pages are skipped.
     """
-    names = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-    places = [os.fspath(name) for name in names]
-    target = os.fspath(output)
-    known = {o.name for o in OPTIONS}
-    own = validate(OPTIONS, {n: v for n, v in options.items() if n in known}, "option")
-    verb = {n: v for n, v in options.items() if n not in known}
-    single, format, suffix = _target(places, target, own["format"])
-    settings = Settings(verb, format, suffix, own["keep_gray"], own["dpi"], own["max_pixels"], force, dry_run)
-    jobs, threads = own["jobs"], own["threads"]
-    if client is None and shard is None:
-        if single:
-            folder, item = _single(places[0], target)
-            yield from run_batch([item], folder, settings, threads=threads, journal=None)
-        else:
-            items = list(find_items(places, target, not settings.many_pages))
-            if on_count:
-                on_count(len(items))
-            yield from run_batch(items, target, settings, jobs=jobs, threads=threads)
-        return
+    places, target = _places(inputs), os.fspath(output)
+    single, settings, jobs, threads = _settings(places, target, force, dry_run, options)
+    tell = on_count or (lambda count: None)
+    if single and client is None and shard is None:
+        folder, item = _single(places[0], target)
+        tell(1)
+        yield from run_batch([item], folder, settings, threads=threads, journal=None)
+    elif dry_run or (client is None and shard is None):
+        items = list(find_items(places, target, not settings.many_pages))
+        if shard is not None:
+            from .shards import size_for
+
+            size = size_for(len(items))
+            items = [item for i, item in enumerate(items) if i // size % shard[1] == shard[0] - 1]
+        tell(len(items))
+        yield from run_batch(items, target, settings, jobs=jobs, threads=threads)
+    else:
+        from .shards import run_on_cluster, run_share
+
+        plan = plan_batch(inputs, output, force=force, **options)
+        tell(plan.count_of(shard))
+        if client is not None:
+            yield from run_on_cluster(plan, client, force=force)
+        elif shard is not None:
+            yield from run_share(plan, *shard, force=force, jobs=jobs, threads=threads)
+
+
+def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: int | None = None, force: bool = False,
+               **options: Any) -> Plan:  # fmt: skip
+    """The shards of a batch, for `run_shard(plan.root, plan.batch, number)` under any scheduler.
+
+    It is written into the output folder, where every machine finds it; options as in `binarize_many`.
+    """
+    from .shards import make_plan
+
+    places, target = _places(inputs), os.fspath(output)
+    single, settings, _, _ = _settings(places, target, force, False, options)
     if single or "-" in places:
         raise UsageError("shards need an output folder, and inputs that every machine can open")
-    from .shards import Plan, run_on_cluster, run_share
+    if Path(settings.options.get("model") or "").is_file():  # other machines run in other folders
+        settings.options["model"] = stores.absolute(settings.options["model"])
+    return make_plan(places, target, settings, shard_size)
 
-    plan = Plan.open_or_make(places, target, settings, shard_size)
-    if on_count:
-        on_count(plan.count_of(shard))
-    if client is not None:
-        yield from run_on_cluster(plan, client)
-    else:
-        assert shard is not None
-        yield from run_share(plan, *shard, jobs=jobs, threads=threads)
+
+def _places(inputs: Place | Iterable[Place]) -> list[str]:
+    return [os.fspath(name) for name in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+
+
+def _settings(places: list[str], target: str, force: bool, dry_run: bool,
+              options: dict[str, Any]) -> tuple[bool, Settings, int, int | None]:  # fmt: skip
+    """Whether the output is one file, the settings, jobs and threads."""
+    known = {o.name for o in OPTIONS}
+    own = validate(OPTIONS, {n: v for n, v in options.items() if n in known}, "option")
+    verb = {n: v for n, v in options.items() if n not in known and v is not None}
+    single, format, suffix = _target(places, target, own["format"])
+    settings = Settings(verb, format, suffix, own["keep_gray"], own["dpi"], own["max_pixels"], force, dry_run)
+    return single, settings, own["jobs"], own["threads"]
 
 
 def _target(places: list[str], target: str, format: str | None) -> tuple[bool, str, str]:
@@ -94,4 +124,7 @@ def _single(place: str, target: str) -> tuple[str, Item]:
         return "-", Item(stores.absolute(place), "-")
     whole = stores.absolute(target)
     name = stores.base_name(whole)
-    return whole[: -len(name)].rstrip("/") or "/", Item(stores.absolute(place), PurePath(name).stem)
+    folder = whole[: -len(name)]
+    return folder if stores.is_url(whole) else folder.rstrip("/") or "/", Item(
+        stores.absolute(place), PurePath(name).stem
+    )

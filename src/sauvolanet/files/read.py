@@ -286,7 +286,8 @@ def _scan_pixels(page: PdfPage, scan: PdfImage) -> Image:
     page.set_rotation(rotation)
     image = bitmap.to_pil().convert("L")
     turn = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
-    return image.transpose(turn[rotation]) if rotation else image
+    turned: Image.Image = image.transpose(turn[rotation]) if rotation else image
+    return turned
 
 
 def _rendered(page: PdfPage, width: int, height: int) -> Image:
@@ -295,4 +296,5 @@ def _rendered(page: PdfPage, width: int, height: int) -> Image:
     bitmap = PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR)
     bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
     raw.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, raw.FPDF_ANNOT)
-    return bitmap.to_pil().convert("L")
+    image: Image = bitmap.to_pil().convert("L")
+    return image
