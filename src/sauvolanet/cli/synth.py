@@ -60,9 +60,9 @@ def _write(
     from ..files.folders import Folder
     from ..synth import page
 
-    for kind in kinds or ():
-        if kind not in KINDS:
-            raise UnknownName("kind of page", kind, KINDS)
+    for wanted in kinds or ():
+        if wanted not in KINDS:
+            raise UnknownName("kind of page", wanted, KINDS)
     output = Folder(str(folder), None)
     for i in tqdm(range(seed, seed + pages), desc="synth", unit="page", file=sys.stderr, disable=None, leave=False):
         kind = kinds[i % len(kinds)] if kinds else None

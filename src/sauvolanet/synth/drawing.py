@@ -85,6 +85,7 @@ def draw_text(rng: np.random.Generator, height: int, width: int, script: Script,
         target = canvas
         set_word = _FontWords(rng, script, canvas, fine)
     gutter = set_word.size * 0.8
+    columns = min(columns, max(int(width / (set_word.size * 9)), 1))  # a column has room for a few words
     left, right = rng.uniform(*margin, 2) * width
     above, below = np.maximum(rng.uniform(*margin, 2), 0) * height
     end = height - below if below else height + set_word.leading  # without a margin the text runs off the page
@@ -170,6 +171,7 @@ def _fill_column(rng: np.random.Generator, words: _Words, shade: ImageDraw.Image
     short = 0.0
     while y < bottom:
         x = left + (words.size * 1.5 if short else rng.normal(0, 0.1) * words.size)
+        first = x
         short = rng.uniform(0.1, 0.9) * (right - left) if rng.random() < 0.12 else 0.0
         capitals = rng.random() < words.capitals
         beside_hole = hole[1] < y + words.size / 2 and y - words.size < hole[3]
@@ -178,7 +180,7 @@ def _fill_column(rng: np.random.Generator, words: _Words, shade: ImageDraw.Image
             length = words.length(word)
             if beside_hole and x < hole[2] and x + length > hole[0]:
                 x = hole[2] + words.space
-            if x + length > right - short:
+            if x + length > right - short and x > first:  # one word at least, or wide words on narrow pages leave none
                 break
             base = y + slope * (x - left) + bend * (x - left) ** 2 + rng.normal(0, 0.012) * words.size
             end = words.put(word, x, base, length)

@@ -38,7 +38,7 @@ def fractal(rng: np.random.Generator, shape: tuple[int, ...], cell: float, keep:
     for i, size in enumerate(sizes[1:], 1):
         field = resize(field, *size) + rng.standard_normal(size, np.float32) * np.float32(keep**i)
     field = field[:height, :width] - field.mean()
-    return field / (field.std() + np.float32(1e-6))
+    return np.asarray(field / (field.std() + 1e-6), np.float32)
 
 
 def _along(field: Field, weights: Field, axis: int) -> Field:

@@ -91,7 +91,7 @@ class Optics:
 
 def _truth(coverage: Field, optics: Optics) -> Ink:
     seen = optics.enlarge(optics.see(coverage), *coverage.shape)
-    return seen >= np.maximum(0.5 * largest(seen, 3), FAINTEST)
+    return np.greater_equal(seen, np.maximum(largest(seen, 3) / 2, FAINTEST))
 
 
 def _paper(rng: np.random.Generator, kind: Kind, shape: paper.Shape) -> Field:
@@ -124,9 +124,9 @@ def _show_through(
     if rng.random() >= kind.bleed:
         return 1.0
     other = draw_text(rng, *shape, script, margin=kind.margin, fine=1)[0].transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    soft = blur(np.asarray(other, np.float32) / 255, rng.uniform(*kind.bleed_blur))
+    soft = blur(np.asarray(other, np.float32) / np.float32(255), rng.uniform(*kind.bleed_blur))
     depth = rng.uniform(*kind.bleed_depth) * ink * np.clip(0.8 + 0.5 * noise(rng, shape, 120), 0, 1)
-    return 1 - soft * depth
+    return np.asarray(1 - soft * depth, np.float32)
 
 
 def _density(rng: np.random.Generator, shape: paper.Shape, shade: Image.Image, ink: float, fade: float) -> Field:

@@ -97,14 +97,13 @@ def ruled(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
     """Faint ruled lines; they belong to the paper, not to the ink."""
     y, x = coordinates(shape)
     distance = (y + x * np.float32(rng.normal(0, 0.004))) % np.float32(rng.uniform(22, 60))
-    return 1 - np.float32(depth) * np.exp(-(((distance - 4) / rng.uniform(0.5, 1.0)) ** 2))
+    return np.asarray(1 - depth * np.exp(-(((distance - 4) / rng.uniform(0.5, 1.0)) ** 2)), np.float32)
 
 
 def light(rng: np.random.Generator, shape: Shape, amount: float) -> Field:
     """Uneven light: a slope, a vignette, a dark gutter at one side, slow clouds; 1 at its brightest."""
     small = (-(-shape[0] // 8), -(-shape[1] // 8))  # it is smooth
-    y, x = coordinates(small)
-    y, x = y / small[0] - 0.5, x / small[1] - 0.5
+    y, x = (at / np.float32(at.size) - np.float32(0.5) for at in coordinates(small))
     slope, vignette, gutter, clouds = rng.dirichlet([1, 1, 0.6, 0.8])
     angle = rng.uniform(0, 2 * np.pi)
     field = slope * (x * np.cos(angle) + y * np.sin(angle)) * 1.6 - vignette * 1.6 * (x * x + y * y)
@@ -120,7 +119,7 @@ def shadow(rng: np.random.Generator, shape: Shape, depth: float) -> Field:
     cy, cx = rng.uniform(0.2, 0.8, 2) * shape
     away = (x - cx) * np.float32(np.cos(angle)) + (y - cy) * np.float32(np.sin(angle))
     away = away / max(shape) + 0.12 * noise(rng, shape, max(shape) / 3)
-    return (1 - depth / (1 + np.exp(np.clip(-away / rng.uniform(0.01, 0.06), -30, 30)))).astype(np.float32)
+    return np.asarray(1 - depth / (1 + np.exp(np.clip(-away / rng.uniform(0.01, 0.06), -30, 30))), np.float32)
 
 
 def picture(rng: np.random.Generator, shape: Shape) -> Field:
@@ -134,4 +133,4 @@ def picture(rng: np.random.Generator, shape: Shape) -> Field:
         v = (y * np.cos(angle) - x * np.sin(angle)) * (2 * np.pi / pitch)
         screen = 0.5 + 0.25 * (np.cos(u) + np.cos(v)) if rng.random() < 0.7 else 0.5 + 0.5 * np.cos(u)
         tones = np.clip((tones - screen) * 3 + 0.5, 0, 1)
-    return (0.12 + 0.83 * tones).astype(np.float32)
+    return np.asarray(0.12 + 0.83 * tones, np.float32)

@@ -82,7 +82,7 @@ def _shape(letter: str) -> Points:
     plain = {"ä": "a", "ö": "o", "ü": "u", "é": "e", "è": "e", "ß": "f", "J": "I", "Q": "O", "U": "V", "X": "K",
              "Y": "V", "Ä": "A", "Ö": "O", "Ü": "V", "(": "l", ")": "j", "É": "E", "È": "E"}  # fmt: skip
     points = _SHAPES.get(letter) or _SHAPES[plain.get(letter, ".")]
-    return np.array([pair.split(",") for pair in points.split()], np.float32) / 100
+    return np.array([pair.split(",") for pair in points.split()], np.float32) / np.float32(100)
 
 
 @dataclass(frozen=True)
