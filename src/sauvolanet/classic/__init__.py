@@ -6,9 +6,14 @@ import importlib.util
 
 from ..options import Method
 from . import (
+    adotsu,
+    bataineh,
     bernsen,
     bradley,
     feng,
+    gatos,
+    howe,
+    isauvola,
     niblack,
     nick,
     otsu,
@@ -21,7 +26,24 @@ from . import (
 
 METHODS: dict[str, Method] = {
     m.METHOD.name: m.METHOD
-    for m in (otsu, bernsen, niblack, sauvola, wolf, nick, feng, bradley, phansalkar, trsingh, wan)
+    for m in (
+        otsu,
+        bernsen,
+        niblack,
+        sauvola,
+        wolf,
+        nick,
+        feng,
+        bradley,
+        phansalkar,
+        trsingh,
+        bataineh,
+        wan,
+        isauvola,
+        gatos,
+        adotsu,
+        howe,
+    )
 }
 
 _PACKAGES = {"howe": "maxflow"}  # extra -> the package that must be importable

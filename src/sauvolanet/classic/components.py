@@ -1,0 +1,78 @@
+"""Connected components by horizontal runs: which of them touch a seed, and how large each is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..windows import Ink, compiled
+
+Indices = npt.NDArray[np.int64]
+
+
+class Runs(NamedTuple):
+    """Horizontal runs of a mask: row, first and past-the-end column, and the component each belongs to."""
+
+    row: Indices
+    first: Indices
+    last: Indices
+    component: Indices
+
+    def sizes(self) -> Indices:
+        """The number of pixels of each run's component."""
+        totals = np.bincount(self.component, weights=self.last - self.first)
+        return totals.astype(np.int64)[self.component]
+
+    def paint(self, chosen: Ink, shape: tuple[int, int]) -> Ink:
+        """A mask (True = chosen) of the runs marked in ``chosen``."""
+        marks = np.zeros((shape[0], shape[1] + 1), np.int8)
+        marks[self.row[chosen], self.first[chosen]] = 1
+        marks[self.row[chosen], self.last[chosen]] -= 1
+        return np.cumsum(marks, axis=1, dtype=np.int8)[:, :-1].astype(bool)
+
+
+def runs_of(mask: Ink, diagonal: bool = True) -> Runs:
+    """The runs of a mask (True = inside) and their components, 8-connected or, without ``diagonal``, 4-connected."""
+    padded = np.zeros((mask.shape[0], mask.shape[1] + 2), np.int8)
+    padded[:, 1:-1] = mask
+    step = np.diff(padded.reshape(-1))  # the columns of padding keep the rows apart
+    begin, end = np.flatnonzero(step == 1), np.flatnonzero(step == -1)
+    width = padded.shape[1]
+    row, first = begin // width, begin % width
+    last = end - row * width
+    kernels = compiled("sauvolanet.classic.component_kernels")
+    link = link_numpy if kernels is None else kernels.link
+    return Runs(row, first, last, link(row, first, last, int(diagonal)))
+
+
+def touching(mask: Ink, seeds: Ink) -> Ink:
+    """The 8-connected components of a mask (True = inside) that hold at least one seed (True)."""
+    runs = runs_of(mask)
+    counts = np.zeros(seeds.size + 1, np.int32)
+    np.cumsum((seeds & mask).reshape(-1), out=counts[1:])
+    start = runs.row * mask.shape[1]
+    hit = np.zeros(len(runs.row), bool)
+    hit[runs.component[counts[start + runs.last] > counts[start + runs.first]]] = True
+    return runs.paint(hit[runs.component], mask.shape)
+
+
+def link_numpy(row: Indices, first: Indices, last: Indices, reach: int) -> Indices:
+    """The component of each run, named by one of its runs: the definition of the truth."""
+    # a run touches those runs of the row above that begin before its end + reach and end after its begin − reach;
+    # on one number line (row · stride + column) both limits are found by binary search
+    stride = int(last.max(initial=0)) + 4
+    low = np.searchsorted((row + 1) * stride + last, row * stride + first + 1 - reach, side="left")
+    high = np.searchsorted((row + 1) * stride + first, row * stride + last - 1 + reach, side="right")
+    count = np.maximum(high - low, 0)
+    below = np.repeat(np.arange(len(row)), count)
+    above = np.repeat(low, count) + np.arange(count.sum()) - np.repeat(count.cumsum() - count, count)
+    parent = np.arange(len(row))
+    while True:
+        a, b = parent[below], parent[above]
+        if (a == b).all():
+            return parent
+        np.minimum.at(parent, np.maximum(a, b), np.minimum(a, b))
+        while (parent[parent] != parent).any():
+            parent = parent[parent]

@@ -1,0 +1,100 @@
+"""Canny's edges, as Matlab's ``edge(…, 'canny_old')`` finds them: what Howe's and Su's methods were built on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..windows import Gray, Ink, Surface
+from .components import touching
+
+
+class Gradient:
+    """The gradient of a page smoothed with ``sigma``: its magnitude over the largest one, and its ridges."""
+
+    def __init__(self, gray: Gray, sigma: float) -> None:
+        reach = max(1, int(np.floor(sigma * np.sqrt(2 * np.log(10_000)))))  # where the bell falls below 1e-4
+        at = np.arange(-reach, reach + 1, dtype=np.float32)
+        bell = np.exp(-(at**2) / np.float32(2 * sigma**2)).astype(np.float32)
+        slope = at * bell
+        smooth = _along_columns(_along_rows(gray.astype(np.float32), bell), bell)
+        gx = _along_columns(_along_rows(smooth, slope), bell)
+        gy = _along_columns(_along_rows(smooth, bell), slope)
+        magnitude = np.sqrt(gx * gx + gy * gy)
+        self.magnitude: Surface = magnitude / max(magnitude.max(), np.float32(1e-30))
+        self.ridge: Ink = _ridges(gx, gy, self.magnitude)
+
+    def edges(self, low: float, high: float) -> Ink:
+        """Edges (True): ridges above ``low`` that hang together with one above ``high``, thinned once."""
+        weak = self.ridge & (self.magnitude > low)
+        return thin_once(touching(weak, weak & (self.magnitude > high)))
+
+    def automatic(self) -> Ink:
+        """Edges with Matlab's own limits: 30 % of the pixels lie above the high one, the low one is 0.4 of it."""
+        counts = np.histogram(self.magnitude, bins=64, range=(0, 1))[0].cumsum()
+        high = (int(np.searchsorted(counts, 0.7 * counts[-1], side="right")) + 1) / 64
+        return self.edges(0.4 * high, high)
+
+
+def _along_rows(values: Surface, weights: Surface) -> Surface:
+    """Correlation along the rows, the page's edge repeated."""
+    reach = len(weights) // 2
+    padded = np.pad(values, ((0, 0), (reach, reach)), "edge")
+    result = weights[0] * padded[:, : values.shape[1]]
+    for i in range(1, len(weights)):
+        result += weights[i] * padded[:, i : i + values.shape[1]]
+    return result
+
+
+def _along_columns(values: Surface, weights: Surface) -> Surface:
+    reach = len(weights) // 2
+    padded = np.pad(values, ((reach, reach), (0, 0)), "edge")
+    result = weights[0] * padded[: values.shape[0]]
+    for i in range(1, len(weights)):
+        result += weights[i] * padded[i : i + values.shape[0]]
+    return result
+
+
+def _ridges(gx: Surface, gy: Surface, magnitude: Surface) -> Ink:
+    """Pixels (True) no smaller than their two neighbours along the gradient, which are interpolated; none on the rim."""
+    ridge = np.zeros(magnitude.shape, bool)
+    if min(magnitude.shape) < 3:
+        return ridge
+    height, width = magnitude.shape
+    gx, gy = gx[1:-1, 1:-1], gy[1:-1, 1:-1]
+    ax, ay = np.abs(gx), np.abs(gy)
+    flat = ax >= ay  # more across than down
+    part = np.minimum(ax, ay) / np.maximum(np.maximum(ax, ay), np.float32(1e-30))
+    rising = gx * gy > 0
+
+    def shifted(dy: int, dx: int) -> Surface:
+        return magnitude[1 + dy : height - 1 + dy, 1 + dx : width - 1 + dx]
+
+    peak = np.ones(gx.shape, bool)
+    for sign in (1, -1):
+        straight = np.where(flat, shifted(0, sign), shifted(sign, 0))
+        # the diagonal neighbour on the same side; where gx and gy have one sign it lies down-right or up-left
+        diagonal = np.where(rising, shifted(sign, sign), np.where(flat, shifted(-sign, sign), shifted(sign, -sign)))
+        peak &= magnitude[1:-1, 1:-1] >= straight * (1 - part) + diagonal * part
+    ridge[1:-1, 1:-1] = peak & ((ax > 0) | (ay > 0))
+    return ridge
+
+
+def thin_once(mask: Ink) -> Ink:
+    """One round of thinning by Guo and Hall (True = inside), as Matlab's ``bwmorph(…, 'thin', 1)``."""
+    for first in (True, False):
+        p = np.pad(mask, 1)
+        # neighbours counter-clockwise from the right: x[0] … x[7]
+        x = [
+            p[1 + dy : p.shape[0] - 1 + dy, 1 + dx : p.shape[1] - 1 + dx]
+            for dy, dx in ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))
+        ]
+        crossings = sum((~x[i] & (x[i + 1] | x[(i + 2) % 8])).astype(np.uint8) for i in (0, 2, 4, 6))
+        pairs1 = sum((x[i] | x[i + 1]).astype(np.uint8) for i in (0, 2, 4, 6))
+        pairs2 = sum((x[i + 1] | x[(i + 2) % 8]).astype(np.uint8) for i in (0, 2, 4, 6))
+        pairs = np.minimum(pairs1, pairs2)
+        if first:
+            side = (x[1] | x[2] | ~x[7]) & x[0]
+        else:
+            side = (x[5] | x[6] | ~x[3]) & x[4]
+        mask = mask & ~((crossings == 1) & (pairs >= 2) & (pairs <= 3) & ~side)
+    return mask
