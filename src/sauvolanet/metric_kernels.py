@@ -20,7 +20,7 @@ except ImportError:
         return lambda function: function
 
 
-FAR = 1 << 29  # a distance without a goal; twice it still fits int32
+FAR = 1 << 30  # a distance without a goal
 OUT = 250  # depth of paper that no stroke reaches, the mark of the DIBCO tool
 
 
@@ -103,21 +103,23 @@ def thin_in_order(mask, stride, table):
 
 @njit(nogil=True, cache=True)
 def chessboard(seeds):
-    """Chessboard distance to the nearest True pixel, int32; at least FAR without one."""
+    """Chessboard distance to the nearest True pixel, uint8; 255 means 255 or more, or none."""
     height, width = seeds.shape
-    distance = np.full((height + 2, width + 2), FAR, np.int32)
+    distance = np.full((height + 2, width + 2), 255, np.uint8)
     for y in range(1, height + 1):
         above, here = distance[y - 1], distance[y]
         for x in range(1, width + 1):
             if seeds[y - 1, x - 1]:
                 here[x] = 0
             else:
-                here[x] = min(min(above[x - 1], above[x]), min(above[x + 1], here[x - 1])) + 1
+                least = min(min(above[x - 1], above[x]), min(above[x + 1], here[x - 1]))
+                here[x] = min(least, 254) + 1
     for y in range(height, 0, -1):
         below, here = distance[y + 1], distance[y]
         for x in range(width, 0, -1):
-            here[x] = min(here[x], min(min(below[x - 1], below[x]), min(below[x + 1], here[x + 1])) + 1)
-    return distance[1:-1, 1:-1].copy()
+            least = min(min(below[x - 1], below[x]), min(below[x + 1], here[x + 1]))
+            here[x] = min(here[x], min(least, 254) + 1)
+    return distance[1:-1, 1:-1]
 
 
 @njit(nogil=True, cache=True)
@@ -183,16 +185,22 @@ def distance_sums(seeds, wanted):
 
 @njit(nogil=True, cache=True)
 def jumps(features):
-    """The next True pixel at or right of each pixel of its row, and at or below it in its column; the size if none."""
+    """Steps from each pixel to the next True one, itself included, rightwards and downwards, uint8.
+
+    255 means that the next 255 pixels are False: go there and look again.
+    """
     height, width = features.shape
-    right = np.empty((height, width + 1), np.int32)
-    down = np.empty((height + 1, width), np.int32)
-    down[height] = height
+    right = np.full((height, width), 255, np.uint8)
+    down = np.full((height, width), 255, np.uint8)
     for y in range(height - 1, -1, -1):
-        right[y, width] = width
         for x in range(width - 1, -1, -1):
-            right[y, x] = x if features[y, x] else right[y, x + 1]
-            down[y, x] = y if features[y, x] else down[y + 1, x]
+            if features[y, x]:
+                right[y, x] = down[y, x] = 0
+            else:
+                if x + 1 < width:
+                    right[y, x] = min(right[y, x + 1], 254) + 1
+                if y + 1 < height:
+                    down[y, x] = min(down[y + 1, x], 254) + 1
     return right, down
 
 
@@ -200,25 +208,32 @@ def jumps(features):
 def nearest(right, down, box, y, x, radius, found):
     """Flat positions of all features on the first square ring around (y, x), cut by the box, that holds any.
 
-    radius : where to begin, the chessboard distance to the nearest feature of the page. Returns their number.
+    radius : where to begin, at most the chessboard distance to the nearest feature. Returns their number.
     """
-    width = down.shape[1]
+    width = right.shape[1]
+    radius = np.int64(radius)
     while True:
         top, bottom = max(y - radius, box[0]), min(y + radius, box[1])
         left, end = max(x - radius, box[2]), min(x + radius, box[3])
         count = 0
         for row in (top, bottom):
-            at = right[row, left]
+            at = left
             while at <= end:
-                found[count] = row * width + at
-                count += 1
-                at = right[row, at + 1]
+                step = np.int64(right[row, at])
+                at += step
+                if step < 255 and at <= end:
+                    found[count] = row * width + at
+                    count += 1
+                    at += 1
         for column in (left, end):
-            at = down[top + 1, column]
+            at = top + 1
             while at < bottom:
-                found[count] = at * width + column
-                count += 1
-                at = down[at + 1, column]
+                step = np.int64(down[at, column])
+                at += step
+                if step < 255 and at < bottom:
+                    found[count] = at * width + column
+                    count += 1
+                    at += 1
         if count or (top == box[0] and bottom == box[1] and left == box[2] and end == box[3]):
             return count
         radius += 1
@@ -301,7 +316,7 @@ def end_points(factor, lines, runs):
 
 @njit(nogil=True, cache=True)
 def medial(depth, lines, inner_lines, runs, begins, boxes):
-    """The factor of each line pixel and the scale of each pixel with a depth of 1 … 249, both int32.
+    """The factor of each line pixel, uint8, and the scale of each pixel with a depth of 1 … 249, int32.
 
     depth : uint8, raised on flat ridges here. Each pixel looks at the line pixels nearest to it in its component's
     box; it sets their factor to their depth, plus one if it lies at least as far away (the last to look decides),
@@ -313,7 +328,7 @@ def medial(depth, lines, inner_lines, runs, begins, boxes):
     away = chessboard(lines)
     right, down = jumps(lines)
     found = np.empty(4 * (height + width), np.int64)
-    factor = lines.astype(np.int32)
+    factor = lines.astype(np.uint8)  # at most OUT + 1
     factors = factor.reshape(-1)
     scale = np.zeros((height, width), np.int32)  # between the two passes: −1 − the only line pixel a pixel looks at
     for c in range(begins.size - 1):
@@ -333,10 +348,10 @@ def medial(depth, lines, inner_lines, runs, begins, boxes):
             for x in range(first, last):
                 if scale[y, x] < 0:
                     only = -1 - scale[y, x]
-                    scale[y, x] = np.int32(flat[only]) * factors[only]
+                    scale[y, x] = np.int32(flat[only]) * np.int32(factors[only])
                 elif 0 < depth[y, x] < OUT:
                     for i in range(nearest(right, down, boxes[c], y, x, away[y, x], found)):
-                        scale[y, x] = max(scale[y, x], np.int32(flat[found[i]]) * factors[found[i]])
+                        scale[y, x] = max(scale[y, x], np.int32(flat[found[i]]) * np.int32(factors[found[i]]))
     for y, first, last in runs:
         for x in range(first, last):
             if 0 < depth[y, x] < OUT:
@@ -358,7 +373,7 @@ def stroke_widths(factor, lines, runs, begins):
         for y, first, last in runs[begins[c] : begins[c + 1]]:
             for x in range(first, last):
                 if lines[y, x]:
-                    total += factor[y, x]
+                    total += np.int64(factor[y, x])
                     count += 1
         widths[c] = min(total // count * 2, 255)
     return widths
