@@ -19,6 +19,10 @@ from . import (
     otsu,
     phansalkar,
     sauvola,
+    sauvola_grid,
+    sauvola_ms,
+    sauvola_swt,
+    su,
     trsingh,
     wan,
     wolf,
@@ -41,7 +45,11 @@ METHODS: dict[str, Method] = {
         wan,
         isauvola,
         gatos,
+        su,
         adotsu,
+        sauvola_grid,
+        sauvola_ms,
+        sauvola_swt,
         howe,
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def _finish(cut: Ink) -> Ink:
 
 def _stable(cuts: list[Ink]) -> int:
     """The candidate in the deepest valley of the instability curve: largest d[i] + d[j] − 2·d[k] for i < k < j."""
-    change = np.array([(a != b).mean() for a, b in zip(cuts, cuts[1:], strict=False)])
+    change = np.array([(a != b).mean() for a, b in pairwise(cuts)])
     bell = np.exp(-0.5 * np.arange(-2.5, 3) ** 2)
     curve = np.convolve(change, bell / bell.sum())[2:-2]  # between the differences lie the candidates
     left = np.maximum.accumulate(curve)

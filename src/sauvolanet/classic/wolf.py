@@ -24,7 +24,7 @@ def threshold_wolf(
     [[2.0, 3.943, 5.0]]
     """
     darkest = np.float32(gray.min())
-    largest = _largest_deviation(gray, window, threads)
+    largest = largest_deviation(gray, window, threads)
     k32, slope = np.float32(k), np.float32(k / largest if largest else 0)
 
     def formula(rows: slice, mean: Surface, deviation: Surface) -> Surface:
@@ -36,7 +36,8 @@ def threshold_wolf(
     return local_threshold(gray, window, formula, threads, ink)
 
 
-def _largest_deviation(gray: Gray, window: int, threads: int | None) -> float:
+def largest_deviation(gray: Gray, window: int, threads: int | None) -> float:
+    """The largest deviation of any window of the page."""
     kernels = compiled("sauvolanet.window_kernels")
     if kernels is None:
         return float(mean_deviation_numpy(gray, window)[1].max())
