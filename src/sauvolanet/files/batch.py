@@ -174,7 +174,7 @@ class Worker:
                 begin = time.perf_counter()
                 page = document.page(number - 1)
                 gray = self.settings.keep_gray
-                pixels: Pixels = normalize(page.image, **self.options) if gray else self.binarizer(page.image)
+                pixels: Pixels = normalize(page.gray, **self.options) if gray else self.binarizer(page.gray)
                 writer.add(pixels, page.dpi, page.description)
                 seconds = round(time.perf_counter() - begin, 4)
                 rows.append({**row, "page": number, "status": "done", "seconds": seconds})

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ..errors import InputError, PageTooLarge, UnreadablePage
+from ..page import to_gray
+from ..windows import Gray
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -33,9 +35,9 @@ _pdfium = threading.RLock()  # pdfium is not thread-safe
 
 @dataclass(frozen=True)
 class Page:
-    """One page as read: the decoded image (anything `to_gray` takes), dots per inch if known, a description."""
+    """One page as read: gray (H, W) uint8, 0 = black; dots per inch across and down if known; a description."""
 
-    image: Any
+    gray: Gray
     dpi: tuple[float, float] | None
     description: str
 
@@ -113,7 +115,10 @@ class _Images:
             dpi = _dpi(image, exif)
             description = _description(image, exif)
             image.load()
-        return Page(image, dpi[::-1] if dpi and turned else dpi, description)
+            gray = to_gray(image)
+            if len(self) == 1:
+                image.close()  # the decoded colours are not needed any more
+        return Page(gray, dpi[::-1] if dpi and turned else dpi, description)
 
 
 def _tiff_pages(image: Image) -> list[int]:
@@ -215,7 +220,7 @@ class _Pdf:
             image = _scan_pixels(page, scan) if scan else _rendered(page, width, height)
         # what the page measures is kept: pixels over inches, also where the rendered size was rounded to whole pixels
         dpi = round(image.width / inches_wide, 3), round(image.height / inches_high, 3)
-        return Page(image, dpi, self.description)
+        return Page(to_gray(image), dpi, self.description)
 
     @contextlib.contextmanager
     def _open(self, index: int) -> Iterator[PdfPage]:

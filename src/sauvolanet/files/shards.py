@@ -231,7 +231,7 @@ def run_on_cluster(plan: Plan, client: Client, *, force: bool = False, dry_run: 
                              key=f"sauvolanet-{plan.batch}-{run}-{shard}")  # fmt: skip
 
     slots = max(4, 2 * sum(client.nthreads().values()))
-    running = as_completed([submit(shard) for shard in itertools.islice(numbers, slots)])
+    running = as_completed([submit(shard) for shard in itertools.islice(numbers, slots)], loop=client.loop)
     try:
         for future in running:
             shard = int(future.key.rpartition("-")[2])

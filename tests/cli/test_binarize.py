@@ -1,0 +1,219 @@
+"""The command as its users run it: exit codes, streams, interruption. Oracles: other programs, an unbroken run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sauvolanet.cli import main
+
+COMMAND = [sys.executable, "-m", "sauvolanet", "binarize", "--method", "otsu"]
+
+
+def run(*args: object) -> int:
+    return main(["binarize", "--method", "otsu", *map(str, args)])
+
+
+@pytest.fixture
+def scans(tmp_path: Path) -> Path:
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    for i in range(4):
+        page = np.full((60, 80), 220, np.uint8)
+        page[10 + i : 20, 10:60] = 40
+        Image.fromarray(page).save(folder / f"{i}.png", dpi=(150, 150))
+    return folder
+
+
+def many(folder: Path, count: int, side: int = 800) -> Path:
+    """Pages that take a moment each."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(count):
+        Image.fromarray(rng.integers(0, 256, (side, side), np.uint8)).save(folder / f"{i:03d}.png", compress_level=1)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
+def test_done_and_done_again(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(scans, "-o", tmp_path / "ink") == 0
+    assert capsys.readouterr() == ("", "sauvolanet: 4 done\n")
+    assert run(scans, "-o", tmp_path / "ink") == 0
+    assert capsys.readouterr().err == "sauvolanet: 4 skipped\n"
+
+
+def test_json_rows(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (scans / "bad.png").write_text("no image")
+    assert run(scans, "-o", tmp_path / "ink", "--json", "--jobs", 2) == 3
+    told = capsys.readouterr()
+    rows = [json.loads(line) for line in told.out.splitlines()]
+    assert len(rows) == 5
+    assert set(rows[0]) >= {"input", "page", "output", "status", "error", "seconds", "options", "model"}
+    assert "1 of 5 pages failed" in told.err
+    assert "bad.png is not an image" in told.err
+
+
+def test_dry_run(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(scans, "-o", tmp_path / "ink", "--dry-run", "--format", "pdf") == 0
+    assert capsys.readouterr().out.splitlines() == [f"{scans}/{i}.png -> {i}.pdf" for i in range(4)]
+    assert not (tmp_path / "ink").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["{scans}"], "say where the results go"),
+        (["{scans}", "-o", "x.pdf"], "several inputs need a folder"),
+        (["{scans}", "-o", "-"], "only one file can go to standard output"),
+        (["-", "--json"], "need -o"),
+        (["{scans}", "-o", "ink", "--strength", "2"], "strength must be a number from -1 to 1, not '2'"),
+        (["{scans}", "-o", "ink", "--invert", "maybe"], "invert must be one of auto, yes, no"),
+        (["{scans}", "-o", "ink", "-p", "window"], "-p takes KEY=VALUE"),
+        (["{scans}", "-o", "ink", "-p", "window=3"], "window"),
+        (["{scans}", "-o", "ink", "-p", "strength=1"], "write --strength 1"),
+        (["{scans}", "-o", "ink", "--shard", "3/2"], "from 1 to 2"),
+        (["{scans}", "-o", "ink", "--shard", "x"], "takes I/N"),
+        (["{scans}", "-o", "ink", "--max-pixels", "0"], "max_pixels must be"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_code_2(
+    scans: Path, args: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(scans.parent)
+    assert run(*(a.format(scans=scans) for a in args)) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert [p.name for p in scans.parent.iterdir()] == ["scans"]
+
+
+def test_nothing_readable_is_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.png").write_text("no image")
+    assert run(tmp_path / "a.png", tmp_path / "missing.png", "-o", tmp_path / "ink") == 4
+    assert "missing.png: no such file" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert run(tmp_path / "empty", "-o", tmp_path / "ink") == 4
+
+
+def test_nothing_writable_is_5(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert run(scans, "-o", tmp_path / "file" / "ink") == 5
+    (tmp_path / "out.png").write_text("mine")
+    assert run(scans / "0.png", "-o", tmp_path / "out.png") == 5
+    assert "out.png exists" in capsys.readouterr().err
+    assert (tmp_path / "out.png").read_text() == "mine"
+
+
+def test_max_pixels(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(scans, "-o", tmp_path / "ink", "--max-pixels", 4799) == 4
+    assert "80 × 60 pixels, more than 4799; allow it with --max-pixels" in capsys.readouterr().err
+    assert run(scans, "-o", tmp_path / "ink", "--max-pixels", 4800) == 0
+
+
+def test_method_options(scans: Path, tmp_path: Path) -> None:
+    from sauvolanet import binarize
+    from sauvolanet.classic import METHODS
+
+    if "nick" not in METHODS:
+        pytest.skip("no method with options is registered")
+    assert (
+        main(["binarize", str(scans / "0.png"), "-o", str(tmp_path / "a.png"), "--method", "nick", "-p", "window=9"])
+        == 0
+    )
+    with Image.open(scans / "0.png") as page, Image.open(tmp_path / "a.png") as ink:
+        assert (np.asarray(ink) != binarize(page, method="nick", window=9)).all()
+
+
+def test_pipe(scans: Path, tmp_path: Path) -> None:
+    for format, start in {"png": b"\x89PNG", "tiff": b"II*\0", "pdf": b"%PDF"}.items():
+        data = (scans / "1.png").read_bytes()
+        done = subprocess.run([*COMMAND, "-", "--format", format], input=data, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.startswith(start)
+        assert run(scans / "1.png", "-o", tmp_path / f"a.{format}") == 0
+        assert (tmp_path / f"a.{format}").read_bytes() == done.stdout
+    done = subprocess.run([*COMMAND, "-"], input=b"no image", capture_output=True)
+    assert (done.returncode, done.stdout) == (4, b"")
+
+
+def test_full_pipe_is_5(scans: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*COMMAND, str(scans / "1.png"), "-o", "-"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 5
+    assert b"cannot write standard output" in done.stderr
+
+
+def wait_for_results(folder: Path, count: int, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(1200):
+        if folder.is_dir() and len(list(folder.glob("*.png"))) >= count:
+            return
+        assert process.poll() is None, "ended before it could be stopped"
+        time.sleep(0.05)
+    raise AssertionError("no results within a minute")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_half_way_and_resumed(tmp_path: Path, jobs: int) -> None:
+    pages = many(tmp_path / "pages", 24)
+    args = [*COMMAND, str(pages), "-o", str(tmp_path / "ink"), "--jobs", str(jobs)]
+    process = subprocess.Popen(args, stderr=subprocess.DEVNULL, start_new_session=True)
+    wait_for_results(tmp_path / "ink", 5, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    finished = len(list((tmp_path / "ink").glob("*.png")))
+    done = subprocess.run([*args, "--json"], capture_output=True, text=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stderr
+    assert len(rows) == 24
+    assert 5 <= sum(row["status"] == "skipped" for row in rows) == finished < 24
+    assert run(pages, "-o", tmp_path / "unbroken") == 0
+    assert contents(tmp_path / "ink") == contents(tmp_path / "unbroken")  # the same bytes, and nothing else
+
+
+@pytest.mark.parametrize(("jobs", "kind"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
+def test_interrupted(tmp_path: Path, jobs: int, kind: signal.Signals) -> None:
+    pages = many(tmp_path / "pages", 24)
+    args = [*COMMAND, str(pages), "-o", str(tmp_path / "ink"), "--jobs", str(jobs)]
+    process = subprocess.Popen(args, stderr=subprocess.PIPE, start_new_session=True)
+    wait_for_results(tmp_path / "ink", 3, process)
+    if kind == signal.SIGINT:
+        os.killpg(process.pid, kind)  # as the terminal does
+    else:
+        process.send_signal(kind)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, error
+    assert b"Traceback" not in error
+    assert b"run the same command again" in error
+    assert all(name.endswith(".png") and not name.startswith(".") for name in contents(tmp_path / "ink"))
+    for result in (tmp_path / "ink").glob("*.png"):
+        with Image.open(result) as image:
+            image.load()
+
+
+def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["binarize", "--help"])
+    told = capsys.readouterr().out
+    for name in ("strength", "invert", "despeckle", "quality", "keep-gray", "dpi", "jobs", "json", "dry-run", "force"):
+        assert f"--{name}" in told
+    assert "from -1 to 1 (default 0.0)" in " ".join(told.split())
+
+
+def test_help_of_the_whole_stays_light() -> None:
+    code = "import sys, sauvolanet.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "PIL", "numba", "pypdfium2", "fsspec", "distributed", "tqdm"} & set(loaded)

@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import sauvolanet
+from sauvolanet.errors import OutputError, UsageError
+from sauvolanet.files import binarize_many, folders, pool
+from sauvolanet.files.batch import Worker
+from sauvolanet.files.read import open_document
+
+
+def run(inputs: Any, output: Any, **options: Any) -> list[dict[str, Any]]:
+    return list(binarize_many(inputs, output, **{"method": "otsu", **options}))
+
+
+def statuses(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(row["status"] for row in rows)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every result and leftover below a folder, without the journal."""
+    files = (p for p in folder.rglob("*") if p.is_file() and ".sauvolanet" not in p.parts)
+    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_and_rows(scans: Path, tmp_path: Path, jobs: int) -> None:
+    rows = run(scans, tmp_path / "ink", jobs=jobs)
+    assert {row["output"] for row in rows} == {"0.png", "1.png", "box/2.png", "3.png", "4.png", "box/5.png"}
+    for row in rows:
+        assert row["status"] == "done"
+        result = tmp_path / "ink" / row["output"]
+        assert row["output_size"] == result.stat().st_size
+        with Image.open(row["input"]) as page, Image.open(result) as ink:
+            assert (np.asarray(ink) != sauvolanet.binarize(page, method="otsu")).all()
+            assert ink.info["dpi"] == pytest.approx((300, 300), abs=0.01)
+    assert statuses(run(scans, tmp_path / "ink", jobs=jobs)) == ["skipped"] * 6
+    assert statuses(run(scans, tmp_path / "ink", jobs=jobs, force=True)) == ["done"] * 6
+
+
+@pytest.mark.parametrize("format", ["png", "tiff", "pdf"])
+def test_bytes_do_not_depend_on_jobs_or_threads(scans: Path, tmp_path: Path, format: str) -> None:
+    for name, options in {"a": {}, "b": {"jobs": 2}, "c": {"threads": 3}}.items():
+        run(scans, tmp_path / name, format=format, **options)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b") == contents(tmp_path / "c")
+
+
+def make_book(path: Path, gray: np.ndarray, pages: int = 4) -> Path:
+    images = [Image.fromarray(np.roll(gray, i, 0)) for i in range(pages)]
+    images[0].save(path, save_all=True, append_images=images[1:], dpi=(200, 200), compression="tiff_lzw")
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".pdf"])
+def test_a_book_stays_a_book(gray: np.ndarray, tmp_path: Path, suffix: str) -> None:
+    book = make_book(tmp_path / "book.tif", gray)
+    rows = run(book, tmp_path / f"ink{suffix}")
+    assert [row["page"] for row in rows] == [1, 2, 3, 4]
+    with (
+        (tmp_path / f"ink{suffix}").open("rb") as file,
+        open_document(file, "ink", dpi=300, max_pixels=10**6) as document,
+    ):
+        assert len(document) == 4
+        for i in range(4):
+            page = document.page(i)
+            assert ((page.gray < 128) == (np.roll(gray, i, 0) < 128)).all()
+            assert page.dpi == pytest.approx((200, 200), rel=1e-5)
+
+
+def test_a_book_becomes_numbered_pages_and_resumes_by_page(gray: np.ndarray, tmp_path: Path) -> None:
+    book, ink = make_book(tmp_path / "book.tif", gray), tmp_path / "ink"
+    rows = run(book, f"{ink}/")
+    assert [row["output"] for row in rows] == [f"book-000{i}.png" for i in (1, 2, 3, 4)]
+    (ink / "book-0003.png").unlink()
+    assert statuses(run(book, ink)) == ["done", "skipped", "skipped", "skipped"]
+    assert statuses(run(book, ink, format="pdf")) == ["done"] * 4
+    assert statuses(run(book, ink, format="pdf")) == ["skipped"] * 4
+
+
+def damage_second_page(book: Path) -> None:
+    with Image.open(book) as image:
+        image.seek(1)
+        start = image.tag_v2[273][0]
+    data = bytearray(book.read_bytes())
+    data[start : start + 40] = b"\xff" * 40
+    book.write_bytes(data)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_bad_page_does_not_stop_the_others(gray: np.ndarray, scans: Path, tmp_path: Path, jobs: int) -> None:
+    damage_second_page(make_book(scans / "book.tif", gray))
+    (scans / "3.png").write_bytes((scans / "3.png").read_bytes()[:150])
+    (scans / "empty.jpg").touch()
+    rows = run(scans, tmp_path / "ink", jobs=jobs)
+    failed = {(Path(row["input"]).name, row["page"]): row["error"] for row in rows if row["status"] == "failed"}
+    assert set(failed) == {("book.tif", 2), ("3.png", 1), ("empty.jpg", 1)}
+    assert "page 2 of 4" in failed["book.tif", 2]
+    assert "empty.jpg is empty" in failed["empty.jpg", 1]
+    assert all("\n" not in error and name in error for (name, _), error in failed.items())
+    assert len(rows) == 4 + 6 + 1
+    assert not [name for name in contents(tmp_path / "ink") if name.endswith(".part")]
+
+
+def test_a_book_with_a_bad_page_is_not_written_in_part(gray: np.ndarray, tmp_path: Path) -> None:
+    book = make_book(tmp_path / "book.tif", gray)
+    damage_second_page(book)
+    (row,) = run(book, tmp_path / "ink.pdf")
+    assert (row["status"], row["page"]) == ("failed", 2)
+    assert not list(tmp_path.glob("*ink*"))
+
+
+def test_what_exists_is_not_replaced(scans: Path, tmp_path: Path) -> None:
+    ink = tmp_path / "ink"
+    ink.mkdir()
+    (ink / "0.png").write_text("mine")
+    rows = run(scans, ink)
+    (failed,) = [row for row in rows if row["status"] == "failed"]
+    assert "0.png exists" in failed["error"]
+    assert "--force" in failed["error"]
+    assert (ink / "0.png").read_text() == "mine"
+    run(scans, ink, force=True)
+    assert (ink / "0.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("change", ["options", "input", "output"])
+def test_finished_means_nothing_changed(scans: Path, tmp_path: Path, change: str) -> None:
+    ink = tmp_path / "ink"
+    run(scans, ink)
+    options = {}
+    if change == "options":
+        options = {"strength": 0.1}
+    elif change == "input":
+        os.utime(scans / "0.png", (1, 1))
+    else:
+        (ink / "0.png").write_text("other")
+    rows = {row["output"]: row["status"] for row in run(scans, ink, **options)}
+    assert rows["0.png"] == "failed"
+    assert set(rows.values()) == ({"failed"} if change == "options" else {"failed", "skipped"})
+
+
+def test_an_input_is_never_replaced(scans: Path) -> None:
+    before = contents(scans)
+    (row,) = run([scans / "0.png"], scans, force=True)
+    assert "would replace its own input" in row["error"]
+    assert contents(scans) == before
+
+
+def test_crash_between_journal_and_rename(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row without its file, and half a line at the end of the journal: the page is done again."""
+    ink = tmp_path / "ink"
+    run(scans, ink)
+    (ink / "1.png").rename(ink / ".1.png.part")
+    with (ink / ".sauvolanet/journal.jsonl").open("a") as file:
+        file.write('{"input": "hal')
+    assert statuses(run(scans, ink)) == ["done"] + ["skipped"] * 5
+    assert statuses(run(scans, ink)) == ["skipped"] * 6
+    assert not list(ink.glob(".*.part"))
+
+
+def test_blank_and_tiny_pages(tmp_path: Path) -> None:
+    Image.new("L", (1, 1), 0).save(tmp_path / "dot.png")
+    Image.new("L", (50, 40), 200).save(tmp_path / "blank.png")
+    for format, suffix in {"png": ".png", "tiff": ".tif", "pdf": ".pdf"}.items():
+        run([tmp_path / "dot.png", tmp_path / "blank.png"], tmp_path / format, format=format)
+        for name, shape in {"dot": (1, 1), "blank": (40, 50)}.items():
+            data = io.BytesIO((tmp_path / format / (name + suffix)).read_bytes())
+            with open_document(data, name, dpi=300, max_pixels=10**6) as document:
+                gray = document.page(0).gray
+            assert gray.shape == shape
+            assert (gray == 255).all()
+
+
+def test_keep_gray(gray: np.ndarray, tmp_path: Path) -> None:
+    shaded = (gray * np.linspace(0.7, 1, 90)).astype(np.uint8)
+    Image.fromarray(shaded).save(tmp_path / "a.png")
+    run(tmp_path / "a.png", tmp_path / "b.png", keep_gray=True)
+    with Image.open(tmp_path / "b.png") as image:
+        assert (np.asarray(image) == sauvolanet.normalize(shaded, method="otsu")).all()
+
+
+def test_dry_run_writes_nothing(scans: Path, tmp_path: Path) -> None:
+    (scans / "bad.png").write_text("x")
+    rows = run(scans, tmp_path / "ink", dry_run=True)
+    assert statuses(rows) == ["failed"] + ["planned"] * 6
+    assert not (tmp_path / "ink").exists()
+
+
+def test_full_disk(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real file system of 64 KB where we may mount one, else a disk that says so."""
+    ink = tmp_path / "ink"
+    ink.mkdir()
+    noise = np.random.default_rng(0).integers(0, 256, (700, 700), np.uint8)
+    Image.fromarray(noise).save(scans / "9.png")  # as gray 490 KB
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(ink)], capture_output=True)
+    if mounted.returncode:
+        real = os.fsync
+
+        def full(descriptor: int) -> None:
+            if os.fstat(descriptor).st_size > 40_000:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            real(descriptor)
+
+        monkeypatch.setattr(folders.os, "fsync", full)
+    try:
+        rows = []
+        with pytest.raises(OutputError, match=r"cannot write .*9.png: No space left"):
+            for row in binarize_many(scans, ink, method="otsu", keep_gray=True):
+                rows.append(row)
+        assert rows
+        assert set(contents(ink)) == {row["output"] for row in rows}
+        with pytest.raises(OutputError, match="No space left"):
+            run(scans, ink, keep_gray=True, jobs=2)
+        (scans / "9.png").unlink()
+        assert statuses(run(scans, ink, keep_gray=True)).count("failed") == 0
+    finally:
+        if not mounted.returncode:
+            subprocess.run(["umount", str(ink)], check=True)
+
+
+def test_a_name_the_file_system_refuses_concerns_one_page(scans: Path, tmp_path: Path) -> None:
+    (scans / "0.png").rename(scans / f"{'x' * 251}.png")
+    assert statuses(run(scans, tmp_path / "ink")) == ["done"] * 5 + ["failed"]
+
+
+def test_a_killed_worker_costs_its_page(
+    gray: np.ndarray, scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_book(scans / "book.tif", gray, pages=3)
+    monkeypatch.setenv("SAUVOLANET_TEST_KILL", "book.tif 2")
+    monkeypatch.setattr(pool, "_serve", _serve_and_die)
+    rows = run(scans, tmp_path / "ink", jobs=2)
+    (failed,) = [row for row in rows if row["status"] == "failed"]
+    assert (Path(failed["input"]).name, failed["page"]) == ("book.tif", 2)
+    assert "SIGKILL" in failed["error"]
+    assert statuses(rows) == ["done"] * 8 + ["failed"]
+    monkeypatch.undo()
+    assert statuses(run(scans, tmp_path / "ink", jobs=2)) == ["done"] + ["skipped"] * 8
+
+
+def _serve_and_die(*args: Any) -> None:
+    """A worker that the system kills on one page (it runs in a process of its own)."""
+    name, page = os.environ["SAUVOLANET_TEST_KILL"].split()
+    real = Worker._apart
+
+    def apart(self: Worker, task: Any, document: Any, row: dict[str, Any]) -> dict[str, Any]:
+        if row["input"].endswith(name) and row["page"] == int(page):
+            os.kill(os.getpid(), 9)
+        return real(self, task, document, row)
+
+    Worker._apart = apart  # type: ignore[method-assign]
+    pool_serve(*args)
+
+
+pool_serve = pool._serve
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "message"),
+    [
+        ("a.jpg", {}, "cannot write .jpg"),
+        ("a.png", {"format": "pdf"}, "does not fit"),
+        ("ink", {"method": "ottsu"}, "otsu"),
+        ("ink", {"windw": 3}, "windw"),
+        ("ink", {"dpi": 0}, "dpi must be a number from 10 to 20000"),
+        ("ink", {"jobs": 0}, "jobs must be"),
+    ],
+)
+def test_wrong_usage(scans: Path, tmp_path: Path, output: str, options: dict[str, Any], message: str) -> None:
+    for source in ([scans / "0.png"], [scans / "0.png", scans / "1.png"]):
+        with pytest.raises(UsageError, match=message):
+            run(source, tmp_path / output, **options)
+    assert not (tmp_path / "ink").exists()
+
+
+def test_several_inputs_need_a_folder(scans: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="several inputs need a folder"):
+        run(scans, tmp_path / "a.pdf")
+
+
+def test_rows_are_json_and_tell_options_apart(scans: Path, tmp_path: Path) -> None:
+    hashes = {
+        json.loads(json.dumps(run(scans / "0.png", tmp_path / f"{i}.png", **options)[0]))["options"]
+        for i, options in enumerate([{}, {"strength": 0.5}, {"despeckle": 3}, {"keep_gray": True}, {"invert": "no"}])
+    }
+    assert len(hashes) == 5
+
+
+def test_memory_does_not_grow_with_pages(gray: np.ndarray, tmp_path: Path) -> None:
+    """One page at a time: a book of 60 pages needs no more than one of 3 (page of 4 million pixels)."""
+    import tracemalloc
+
+    large = np.tile(gray, (20, 20))
+    peaks = []
+    for pages in (3, 60):
+        book = make_book(tmp_path / f"{pages}.tif", large[:2000, :1800], pages)
+        tracemalloc.start()
+        run(book, tmp_path / f"ink{pages}.tif")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]

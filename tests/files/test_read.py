@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sauvolanet.errors import PageTooLarge, UnreadablePage
+from sauvolanet.files.read import Page, open_document
+from sauvolanet.page import to_gray
+
+
+def read(data: bytes, *, dpi: float = 300, max_pixels: int = 10**8) -> list[Page]:
+    with open_document(io.BytesIO(data), "the page", dpi=dpi, max_pixels=max_pixels) as document:
+        return [document.page(i) for i in range(len(document))]
+
+
+def saved(image: Image.Image, format: str, **options: object) -> bytes:
+    file = io.BytesIO()
+    image.save(file, format, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("format", ["PNG", "TIFF", "BMP", "PPM", "GIF", "WEBP", "JPEG2000"])
+def test_lossless_formats_give_the_same_pixels(gray: np.ndarray, format: str) -> None:
+    options = {"WEBP": {"lossless": True}}.get(format, {})
+    image = Image.fromarray(gray).convert("RGB" if format == "WEBP" else "L")
+    (page,) = read(saved(image, format, **options))
+    assert (page.gray == gray).all()
+
+
+def test_jpeg_is_read(gray: np.ndarray) -> None:
+    (page,) = read(saved(Image.fromarray(gray), "JPEG", quality=95, dpi=(240, 240), comment="a letter"))
+    assert np.abs(page.gray.astype(int) - gray).mean() < 3
+    assert page.dpi == (240, 240)
+    assert page.description == "a letter"
+
+
+def test_resolution_of_webp_is_in_its_exif(gray: np.ndarray) -> None:
+    exif = Image.Exif()
+    exif[0x011A], exif[0x011B], exif[0x0128] = 100.0, 50.0, 3  # per centimetre
+    (page,) = read(saved(Image.fromarray(gray), "WEBP", exif=exif))
+    assert page.dpi == pytest.approx((254, 127))
+
+
+@pytest.mark.parametrize("dpi", [(1, 1), (0, 0), (72, 1)])
+def test_a_resolution_that_is_none(gray: np.ndarray, dpi: tuple[int, int]) -> None:
+    (page,) = read(saved(Image.fromarray(gray), "TIFF", dpi=dpi))
+    assert page.dpi is None
+
+
+@pytest.mark.parametrize("compression", ["raw", "tiff_lzw"])
+def test_turned_tiff_is_upright_and_its_resolution_turned_with_it(gray: np.ndarray, compression: str) -> None:
+    data = saved(Image.fromarray(gray), "TIFF", tiffinfo={274: 6}, dpi=(300, 150), compression=compression)
+    (page,) = read(data)
+    assert (page.gray == np.rot90(gray, -1)).all()
+    assert page.dpi == (150, 300)
+
+
+def test_pages_of_a_tiff_without_its_thumbnail(gray: np.ndarray) -> None:
+    from tifffile import TiffWriter
+
+    file = io.BytesIO()
+    with TiffWriter(file) as tiff:
+        tiff.write(gray)
+        tiff.write(gray[::4, ::4], subfiletype=1)
+        tiff.write(gray[:, ::-1])
+    pages = read(file.getvalue())
+    assert [p.gray.shape for p in pages] == [(120, 90)] * 2
+
+
+def test_animation_is_one_page(gray: np.ndarray) -> None:
+    image = Image.fromarray(gray)
+    assert len(read(saved(image, "GIF", save_all=True, append_images=[Image.fromarray(255 - gray)]))) == 1
+
+
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "TIFF", "JPEG2000", "BMP", "GIF", "PPM"])
+def test_cut_short(format: str) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
+    data = saved(Image.fromarray(noise), format)
+    for length in (len(data) // 2, len(data) * 9 // 10):
+        with pytest.raises(UnreadablePage, match="the page"):
+            read(data[:length])
+
+
+@pytest.mark.parametrize("data", [b"", b"not an image at all", b"\x89PNG\r\n\x1a\n", b"%PDF-1.7\nnothing", b"II*\0"])
+def test_no_image(data: bytes) -> None:
+    with pytest.raises(UnreadablePage, match="the page"):
+        read(data)
+
+
+def test_a_bomb_is_refused_from_its_header() -> None:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2**31 - 1, 2**31 - 1, 1, 0, 0, 0, 0))
+    bomb += chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
+    with pytest.raises(PageTooLarge, match="2147483647 × 2147483647 pixels"):
+        read(bomb)
+
+
+def test_our_limit_replaces_that_of_pillow(gray: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)  # Pillow would refuse 10,800 pixels
+    data = saved(Image.fromarray(gray), "PNG")
+    assert len(read(data)) == 1
+    assert Image.MAX_IMAGE_PIXELS == 100
+    with pytest.raises(PageTooLarge, match="more than 10799"):
+        read(data, max_pixels=120 * 90 - 1)
+    assert len(read(data, max_pixels=120 * 90)) == 1
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+@pytest.mark.parametrize(
+    ("size", "content"),
+    [
+        ((90 * 0.24, 120 * 0.24), b"q %f 0 0 %f 0 0 cm /I0 Do Q" % (90 * 0.24, 120 * 0.24)),
+        ((595.32, 841.92), b"q 594.8 0 0 841 .3 .2 cm /I0 Do Q"),
+        ((612, 792), b"q 612 0 0 -792 0 792 cm /I0 Do Q"),  # mirrored
+    ],
+)
+def test_a_scanned_pdf_page_gives_the_scans_own_pixels(
+    gray: np.ndarray, make_pdf: Callable[..., bytes], rotation: int, size: tuple[float, float], content: bytes
+) -> None:
+    rng = np.random.default_rng(1)
+    noisy = np.clip(gray + rng.integers(-25, 25, gray.shape), 0, 255).astype(np.uint8)
+    (page,) = read(make_pdf([noisy], size, content, b"/Rotate %d" % rotation))
+    upright = noisy[::-1] if b"-792" in content else noisy
+    assert (page.gray == np.rot90(upright, -rotation // 90)).all()
+    expected = 90 / size[0] * 72, 120 / size[1] * 72
+    assert page.dpi == pytest.approx(expected[::-1] if rotation % 180 else expected, rel=1e-4)
+
+
+def test_colour_scan_in_a_pdf_has_the_gray_of_the_same_image(make_pdf: Callable[..., bytes]) -> None:
+    colour = np.random.default_rng(2).integers(0, 256, (50, 40, 3), np.uint8)
+    (page,) = read(make_pdf([colour], (40, 50), b"q 40 0 0 50 0 0 cm /I0 Do Q"))
+    assert (page.gray == to_gray(colour)).all()
+
+
+def test_invisible_text_leaves_a_scan_a_scan(gray: np.ndarray, make_pdf: Callable[..., bytes]) -> None:
+    draw = b"q 90 0 0 120 0 0 cm /I0 Do Q BT /F 10 Tf 3 Tr 10 10 Td (words) Tj ET"
+    (page,) = read(make_pdf([gray], (90, 120), draw))
+    assert (page.gray == gray).all()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"q 90 0 0 120 0 0 cm /I0 Do Q BT /F 10 Tf 10 10 Td (words) Tj ET",  # visible text
+        b"q 60 0 0 80 10 10 cm /I0 Do Q",  # the image does not cover the page
+        b"q 90 0 0 120 0 0 cm /I0 Do Q q 9 0 0 12 0 0 cm /I0 Do Q",  # two images
+        b"q 90 0 0 120 0 0 cm /I0 Do Q 10 10 30 30 re f",  # a drawing over the image
+        b"q 89 5 -5 119 2 0 cm /I0 Do Q",  # askew
+    ],
+)
+def test_other_pdf_pages_are_rendered(gray: np.ndarray, make_pdf: Callable[..., bytes], content: bytes) -> None:
+    (page,) = read(make_pdf([gray], (90, 120), content), dpi=144)
+    assert page.gray.shape == (240, 180)
+    assert page.dpi == (144, 144)
+    assert page.gray.min() < 100
+
+
+def test_pdf_page_without_content_is_blank_and_of_the_right_size(make_pdf: Callable[..., bytes]) -> None:
+    (page,) = read(make_pdf([], (72, 144), b""), dpi=100)
+    assert page.gray.shape == (200, 100)
+    assert (page.gray == 255).all()
+
+
+def test_absurd_pdf_sizes_are_refused(gray: np.ndarray, make_pdf: Callable[..., bytes]) -> None:
+    with pytest.raises(PageTooLarge, match=r"page 1 of the page at 300 dpi has 60000 × 60000 pixels"):
+        read(make_pdf([], (14400, 14400), b""))
+    with pytest.raises(PageTooLarge, match="an image on page 1"):
+        read(make_pdf([gray], (90, 120), b"q 9 0 0 12 0 0 cm /I0 Do Q"), max_pixels=5000)
+
+
+def test_encrypted_pdf(gray: np.ndarray, make_pdf: Callable[..., bytes], tmp_path: Path) -> None:
+    pikepdf = pytest.importorskip("pikepdf")
+    locked = tmp_path / "locked.pdf"
+    with pikepdf.open(io.BytesIO(make_pdf([gray], (90, 120), b""))) as pdf:
+        pdf.save(locked, encryption=pikepdf.Encryption(user="secret", owner="secret"))
+    with pytest.raises(UnreadablePage, match="is encrypted; remove the password"):
+        read(locked.read_bytes())
+
+
+def test_damaged_pdf(gray: np.ndarray, make_pdf: Callable[..., bytes]) -> None:
+    with pytest.raises(UnreadablePage, match="the page"):
+        read(make_pdf([gray], (90, 120), b"")[:60])

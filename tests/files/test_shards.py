@@ -1,0 +1,246 @@
+"""Shards: the plan, shares for job arrays, and a real Dask cluster that loses a worker."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sauvolanet.errors import BadData, RunFailed, UsageError
+from sauvolanet.files import binarize_many, plan_batch, run_shard, shards
+
+
+def run(inputs: Any, output: Any, **options: Any) -> list[dict[str, Any]]:
+    return list(binarize_many(inputs, output, **{"method": "otsu", **options}))
+
+
+def statuses(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(row["status"] for row in rows)
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.png")}
+
+
+def test_shards_follow_from_the_list(scans: Path, tmp_path: Path) -> None:
+    plans = [plan_batch(scans, tmp_path / name, method="otsu", shard_size=4) for name in "ab"]
+    assert plans[0].batch == plans[1].batch
+    assert [len(plans[0].items(i)) for i in range(plans[0].shards)] == [4, 2]
+    assert plans[0].items(0) == plans[1].items(0)
+    assert (shards.size_for(6), shards.size_for(1000), shards.size_for(10_000_000)) == (1, 16, 500)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_shares_make_the_whole(scans: Path, tmp_path: Path, jobs: int) -> None:
+    parts = [run(scans, tmp_path / "ink", shard=(i, 4), jobs=jobs) for i in (1, 2, 3, 4)]
+    outputs = Counter(row["output"] for rows in parts for row in rows)
+    assert len(outputs) == 6
+    assert set(outputs.values()) == {1}
+    run(scans, tmp_path / "whole")
+    assert results(tmp_path / "ink") == results(tmp_path / "whole")
+    assert statuses(run(scans, tmp_path / "ink", shard=(1, 1))) == ["skipped"] * 6
+    assert statuses(run(scans, tmp_path / "ink")) == ["skipped"] * 6  # a plain run knows what the shares did
+    assert statuses(run(scans, tmp_path / "ink", shard=(1, 1), force=True)) == ["done"] * 6
+
+
+def test_marker_has_a_row_per_page(scans: Path, tmp_path: Path) -> None:
+    plan = plan_batch(scans, tmp_path / "ink", method="otsu", shard_size=4)
+    rows = run_shard(plan.root, plan.batch, 1)
+    marker = tmp_path / "ink/.sauvolanet" / f"{plan.batch}/000001.done"
+    assert [json.loads(line) for line in marker.read_text().splitlines()] == rows
+    assert len(list(marker.parent.glob("*.done"))) == 1
+
+
+def test_an_unfinished_shard_goes_on_where_it_stood(scans: Path, tmp_path: Path) -> None:
+    plan = plan_batch(scans, tmp_path / "ink", method="otsu", shard_size=6)
+    run_shard(plan.root, plan.batch, 0)
+    marker = tmp_path / "ink/.sauvolanet" / f"{plan.batch}/000000.done"
+    marker.unlink()  # as if the machine was lost just before the end
+    (tmp_path / "ink/1.png").unlink()
+    assert statuses(run_shard(plan.root, plan.batch, 0)) == ["done"] + ["skipped"] * 5
+
+
+def test_failed_pages_of_a_finished_shard_are_tried_again(scans: Path, tmp_path: Path) -> None:
+    good = (scans / "0.png").read_bytes()
+    (scans / "0.png").write_bytes(b"bad")
+    assert statuses(run(scans, tmp_path / "ink", shard=(1, 1))).count("failed") == 1
+    (scans / "0.png").write_bytes(good)
+    assert statuses(run(scans, tmp_path / "ink", shard=(1, 1))) == ["done"] + ["skipped"] * 5
+
+
+def test_edited_manifest(scans: Path, tmp_path: Path) -> None:
+    plan_batch(scans, tmp_path / "ink", method="otsu")
+    state = tmp_path / "ink/.sauvolanet"
+    (lines,) = state.glob("manifest-*.list")
+    text = lines.read_text()
+    lines.write_text(text.replace("0.png", "9.png"))
+    with pytest.raises(BadData, match=r"list of inputs .* was changed"):
+        run(scans, tmp_path / "ink", shard=(1, 1))
+    lines.write_text(text)
+    head = state / "manifest.json"
+    head.write_text(head.read_text().replace('"otsu"', '"nick"'))
+    with pytest.raises(BadData, match=r"manifest\.json was changed"):
+        run(scans, tmp_path / "ink", shard=(1, 1))
+    assert not results(tmp_path / "ink")
+    assert statuses(run(scans, tmp_path / "ink", shard=(1, 1), force=True)) == ["done"] * 6
+
+
+def test_other_inputs_or_options(scans: Path, tmp_path: Path) -> None:
+    plan_batch(scans, tmp_path / "ink", method="otsu")
+    for inputs, options in [(scans, {"strength": 0.5}), (scans / "box", {})]:
+        with pytest.raises(UsageError, match="began with other inputs or options"):
+            run(inputs, tmp_path / "ink", shard=(1, 1), **options)
+
+
+def test_shards_need_a_folder(scans: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="output folder"):
+        run(scans / "0.png", tmp_path / "a.png", shard=(1, 1))
+    with pytest.raises(UsageError, match="every machine"):
+        run("-", tmp_path / "ink", shard=(1, 1))
+
+
+def test_another_version_on_a_machine(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_batch(scans, tmp_path / "ink", method="otsu")
+    monkeypatch.setattr(shards, "__version__", "9.9")
+    shards._plan.cache_clear()
+    with pytest.raises(RunFailed, match=r"this machine has sauvolanet 9\.9"):
+        run_shard(plan.root, plan.batch, 0)
+
+
+class FakeClient:
+    """A client whose workers answer as told."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self.answers = answers
+
+    def wait_for_workers(self, count: int, timeout: float) -> None:
+        if not self.answers:
+            raise TimeoutError
+
+    def run(self, *args: Any, **options: Any) -> dict[str, Any]:
+        return self.answers
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [({}, "no workers"), ({"tcp://w:1": "0.0.1"}, r"has sauvolanet 0\.0\.1"), ({"tcp://w:1": ImportError()}, "lacks")],
+)
+def test_workers_must_fit(answers: dict[str, Any], message: str) -> None:
+    with pytest.raises(RunFailed, match=message):
+        shards.check_workers(FakeClient(answers))  # type: ignore[arg-type]
+
+
+def test_unreachable_scheduler() -> None:
+    pytest.importorskip("distributed")
+    from sauvolanet.cli import main
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    shards_answer, shards._ANSWER = shards._ANSWER, 1
+    try:
+        begin = time.monotonic()
+        assert main(["binarize", "x", "-o", "y", "--scheduler", f"tcp://127.0.0.1:{port}"]) == 6
+        assert time.monotonic() - begin < 10
+    finally:
+        shards._ANSWER = shards_answer
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and two worker processes over TCP."""
+    pytest.importorskip("distributed")
+    dask = [sys.executable, "-c", "from distributed.cli.dask_{0} import main; main()"]
+    log = (tmp_path / "scheduler.log").open("w+b")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(kind: str, *args: str) -> subprocess.Popen[bytes]:
+        command = [*dask[:2], dask[2].format(kind), *args]
+        started.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+        return started[-1]
+
+    try:
+        start("scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1")
+        address = None
+        for _ in range(600):
+            found = re.search(rb"tcp://127\.0\.0\.1:\d+", (tmp_path / "scheduler.log").read_bytes())
+            if found:
+                address = found.group().decode()
+                break
+            time.sleep(0.1)
+        assert address, (tmp_path / "scheduler.log").read_text()
+        workers = [
+            start(
+                "worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)
+            )
+            for _ in range(2)
+        ]
+        yield address, workers
+    finally:
+        for process in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        log.close()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of distributed, not ours
+def test_a_cluster_that_loses_a_worker(cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path) -> None:
+    address, workers = cluster
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(200):
+        Image.fromarray(rng.integers(0, 256, (300, 300), np.uint8)).save(pages / f"{i:03d}.png", compress_level=1)
+    with shards.connect(address) as client:
+        client.wait_for_workers(2, timeout=60)
+        rows = []
+        for row in binarize_many(pages, tmp_path / "ink", method="otsu", client=client):
+            rows.append(row)
+            if len(rows) == 60:
+                os.killpg(workers[0].pid, signal.SIGKILL)
+        assert len(client.scheduler_info()["workers"]) == 1
+    assert Counter(row["input"] for row in rows) == Counter(str(p) for p in pages.iterdir())
+    assert set(statuses(rows)) <= {"done", "skipped"}
+    journal = [json.loads(line)["output"] for f in (tmp_path / "ink/.sauvolanet").rglob("*.jsonl") for line in f.open()]
+    assert len(set(journal)) == 200
+    assert len(journal) <= 201  # at most the page that was under way when its worker died was begun twice
+    markers = [json.loads(line) for f in (tmp_path / "ink/.sauvolanet").rglob("*.done") for line in f.open()]
+    assert sorted(row["output"] for row in markers) == sorted(row["output"] for row in rows)
+    run(pages, tmp_path / "whole")
+    assert results(tmp_path / "ink") == results(tmp_path / "whole")
+    assert not list((tmp_path / "ink").glob(".*.part"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_cluster_from_the_command_line(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], scans: Path, tmp_path: Path
+) -> None:
+    args = [sys.executable, "-m", "sauvolanet", "binarize", str(scans), "-o", str(tmp_path / "ink"), "--method", "otsu",
+            "--scheduler", cluster[0], "--json"]  # fmt: skip
+    done = subprocess.run(args, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert statuses([json.loads(line) for line in done.stdout.splitlines()]) == ["done"] * 6
+    (scans / "new.png").write_bytes((scans / "0.png").read_bytes())
+    shutil.rmtree(tmp_path / "ink")
+    (tmp_path / "ink").write_text("a file where the folder should be")
+    done = subprocess.run(args, capture_output=True, text=True)
+    assert done.returncode == 5, done.stderr
+    assert "cannot write" in done.stderr

@@ -1,0 +1,204 @@
+"""Object stores: fsspec's own memory and archive file systems, and the S3 protocol against a real server."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sauvolanet.errors import MissingExtra, OutputError, UsageError
+from sauvolanet.files import binarize_many, plan_batch, run_shard, stores
+
+fsspec = pytest.importorskip("fsspec")
+
+
+def run(inputs: Any, output: Any, **options: Any) -> list[dict[str, Any]]:
+    return list(binarize_many(inputs, output, **{"method": "otsu", **options}))
+
+
+def statuses(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(row["status"] for row in rows)
+
+
+def local_results(scans: Path, tmp_path: Path) -> dict[str, bytes]:
+    """The oracle: the same batch on disk."""
+    return {row["output"]: (tmp_path / "local" / row["output"]).read_bytes() for row in run(scans, tmp_path / "local")}
+
+
+@pytest.fixture
+def memory(scans: Path) -> Iterator[Any]:
+    fs = fsspec.filesystem("memory")
+    fs.store.clear()
+    fs.put(str(scans), "/scans", recursive=True)
+    yield fs
+    fs.store.clear()
+
+
+def test_memory_to_memory(memory: Any, scans: Path, tmp_path: Path) -> None:
+    rows = run("memory://scans", "memory://ink", jobs=2)
+    assert statuses(rows) == ["done"] * 6
+    expected = local_results(scans, tmp_path)
+    assert {name: memory.cat_file(f"/ink/{name}") for name in expected} == expected
+    assert statuses(run("memory://scans", "memory://ink")) == ["skipped"] * 6
+    memory.rm("/ink/box/2.png")
+    memory.pipe_file("/ink/0.png", b"another's")
+    assert statuses(run("memory://scans", "memory://ink")) == ["done", "failed"] + ["skipped"] * 4
+    assert memory.cat_file("/ink/0.png") == b"another's"
+
+
+def test_patterns_and_single_files(memory: Any, tmp_path: Path) -> None:
+    assert {r["output"] for r in run("memory://scans/**/*.png", tmp_path / "a")} >= {"0.png", "box/2.png"}
+    run("memory://scans/0.png", "memory://one/page.tif")
+    assert memory.cat_file("/one/page.tif")[:2] == b"II"
+    (row,) = run("memory://scans/none.png", tmp_path / "b")
+    assert "none.png: no such file" in row["error"]
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_archives_are_read(scans: Path, tmp_path: Path, kind: str) -> None:
+    archive = tmp_path / f"scans.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(archive, "w") as file:
+            for page in sorted(scans.rglob("*.png")):
+                file.write(page, page.relative_to(scans))
+    else:
+        with tarfile.open(archive, "w") as file:
+            for page in sorted(scans.rglob("*.png")):
+                file.add(page, page.relative_to(scans))
+    rows = run(f"{kind}://::{archive}", tmp_path / "ink")
+    expected = local_results(scans, tmp_path)
+    assert {row["output"] for row in rows} == set(expected)
+    assert all((tmp_path / "ink" / name).read_bytes() == data for name, data in expected.items())
+    assert statuses(run(f"{kind}://::{archive}", tmp_path / "ink")) == ["skipped"] * 6
+    with pytest.raises(UsageError, match="can be read but not written"):
+        run(scans, f"{kind}://::{archive}")
+
+
+def test_http_fetches_what_was_named_and_nothing_else(scans: Path, tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args, directory=str(scans))
+
+        def log_message(self, *args: Any) -> None:
+            asked.append(self.path)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}"
+        rows = run([f"{base}/0.png", f"{base}/missing.png"], tmp_path / "ink")
+        server.shutdown()
+    assert statuses(rows) == ["done", "failed"]
+    assert set(asked) <= {"/0.png", "/missing.png"}
+    assert (tmp_path / "ink/0.png").read_bytes() == local_results(scans, tmp_path)["0.png"]
+
+
+def test_unknown_protocol(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nosuch"):
+        run("nosuch://a/b", tmp_path / "ink")
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'sauvolanet\[store\]'"):
+        run("s3://bucket/scans", tmp_path / "ink")
+
+
+@pytest.mark.parametrize(
+    ("location", "name", "expected"),
+    [
+        ("/a", "b", "/a/b"),
+        ("s3://k/a", "b", "s3://k/a/b"),
+        ("zip://::/x.zip", "b/c.png", "zip://b/c.png::/x.zip"),
+        ("zip://a::s3://k/x.zip", "b", "zip://a/b::s3://k/x.zip"),
+    ],
+)
+def test_join(location: str, name: str, expected: str) -> None:
+    assert stores.join(location, name) == expected
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """A moto server on loopback, and a bucket in it."""
+    pytest.importorskip("moto.server", exc_type=ImportError)
+    s3fs = pytest.importorskip("s3fs")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    log = (tmp_path / "moto.log").open("wb")
+    server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(port)], stdout=log, stderr=log)
+    for name, value in {"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+                        "AWS_DEFAULT_REGION": "us-east-1"}.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    try:
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert server.poll() is None, (tmp_path / "moto.log").read_text()
+                time.sleep(0.1)
+        fs = s3fs.S3FileSystem(skip_instance_cache=True)
+        fs.mkdir("bucket")
+        yield fs
+    finally:
+        s3fs.S3FileSystem.clear_instance_cache()
+        server.kill()
+        server.wait()
+        log.close()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of botocore and aiohttp, not ours
+def test_s3_list_read_write_resume(s3: Any, scans: Path, tmp_path: Path) -> None:
+    s3.put(f"{scans}/", "bucket/scans/", recursive=True)
+    expected = local_results(scans, tmp_path)
+    assert statuses(run("s3://bucket/scans", "s3://bucket/ink", jobs=2)) == ["done"] * 6
+    s3.invalidate_cache()
+    assert {name: s3.cat_file(f"bucket/ink/{name}") for name in expected} == expected
+    assert statuses(run("s3://bucket/scans", "s3://bucket/ink")) == ["skipped"] * 6
+    s3.rm("bucket/ink/box/5.png")
+    assert statuses(run("s3://bucket/scans", "s3://bucket/ink")) == ["done"] + ["skipped"] * 5
+    plan = plan_batch("s3://bucket/scans", "s3://bucket/shards", method="otsu", shard_size=4)
+    rows = [row for i in range(plan.shards) for row in run_shard(plan.root, plan.batch, i)]
+    assert statuses(rows) == ["done"] * 6
+    assert {name: s3.cat_file(f"bucket/shards/{name}") for name in expected} == expected
+    assert statuses(run("s3://bucket/scans", "s3://bucket/shards", shard=(1, 1))) == ["skipped"] * 6
+    with pytest.raises(OutputError, match="s3://missing-bucket"):
+        run("s3://bucket/scans", "s3://missing-bucket/ink")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_s3_killed_and_resumed(s3: Any, scans: Path, tmp_path: Path) -> None:
+    s3.put(f"{scans}/", "bucket/scans/", recursive=True)
+    args = [sys.executable, "-m", "sauvolanet", "binarize", "s3://bucket/scans", "-o", "s3://bucket/ink", "--method",
+            "otsu"]  # fmt: skip
+    process = subprocess.Popen(args, start_new_session=True, stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        s3.invalidate_cache()
+        if s3.glob("bucket/ink/*.png"):
+            os.killpg(process.pid, signal.SIGKILL)
+            break
+        time.sleep(0.02)
+    process.wait()
+    rows = run("s3://bucket/scans", "s3://bucket/ink")
+    assert "failed" not in statuses(rows)
+    expected = local_results(scans, tmp_path)
+    s3.invalidate_cache()
+    assert {name: s3.cat_file(f"bucket/ink/{name}") for name in expected} == expected
