@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import BadModel
 
-FEATURES = ("gray", "mean", "deviation", "contrast", "numbers")
+FEATURES = ("gray", "mean", "deviation", "numbers")
 PAGE_NUMBERS = 2  # how many page-wide numbers the feature "numbers" has: Otsu's level, share of ink by Otsu
 
 
@@ -60,7 +60,7 @@ class Architecture:
     def inputs(self) -> int:
         """Channels of the first convolution."""
         count = {"gray": self.fold**2, "mean": len(self.windows), "deviation": len(self.windows),
-                 "contrast": len(self.windows), "numbers": PAGE_NUMBERS}  # fmt: skip
+                 "numbers": PAGE_NUMBERS}  # fmt: skip
         return sum(count[f] for f in self.features)
 
     @property

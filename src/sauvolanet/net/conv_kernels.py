@@ -167,3 +167,25 @@ def pack(weights: np.ndarray) -> np.ndarray:
     if wide < cout:
         blocks.append(order[..., wide:].reshape(-1))
     return np.concatenate(blocks)
+
+
+@njit(nogil=True, cache=True)
+def pool(x, out, y0, y1):
+    """Rows y0 … y1 − 1 of the maximum of each two by two cells."""
+    for y in range(y0, y1):
+        for j in range(out.shape[1]):
+            for c in range(out.shape[2]):
+                a = max(x[2 * y, 2 * j, c], x[2 * y, 2 * j + 1, c])
+                b = max(x[2 * y + 1, 2 * j, c], x[2 * y + 1, 2 * j + 1, c])
+                out[y, j, c] = max(a, b)
+
+
+@njit(nogil=True, cache=True)
+def add_enlarged(skip, small, out, y0, y1):
+    """out = skip + small, rows y0 … y1 − 1 of small taken twice in both directions."""
+    for y in range(y0, y1):
+        for j in range(small.shape[1]):
+            for a in range(2):
+                for b in range(2):
+                    for c in range(skip.shape[2]):
+                        out[2 * y + a, 2 * j + b, c] = skip[2 * y + a, 2 * j + b, c] + small[y, j, c]

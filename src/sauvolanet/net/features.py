@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..page import PageNumbers
-from ..windows import Gray, mean_deviation
+from ..windows import Gray, compiled, mean_deviation_numpy, run_bands
 from .architecture import PAGE_NUMBERS, Architecture
 
 Array = npt.NDArray[np.float32]
@@ -47,38 +47,60 @@ def page_numbers(numbers: PageNumbers, scale: Scale) -> Array:
     return np.array([(cut - scale.low) * scale.gain, share], np.float32)
 
 
-def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, threads: int | None) -> tuple[Array, Array]:
-    """Mean and deviation of the scaled gray in each window: two (H, W, windows) arrays."""
-    mean = np.empty((*gray.shape, len(windows)), np.float32)
-    deviation = np.empty_like(mean)
-    gain, floor = np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
-    for i, window in enumerate(windows):
-        m, d = mean_deviation(gray, window, threads)
-        mean[..., i] = (m - np.float32(scale.low)) * gain
-        deviation[..., i] = np.maximum(d * gain, floor)
+def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: tuple[slice, slice],
+               threads: int | None) -> tuple[Array, Array]:  # fmt: skip
+    """Mean and deviation of the scaled gray of a region of the page, in each window: two (H, W, windows) arrays."""
+    rows, columns = region
+    # a window reaches beyond the region, not further than its half
+    half = max(windows) // 2
+    seen = slice(max(columns.start - half, 0), min(columns.stop + half, gray.shape[1]))
+    gray, columns = gray[:, seen], slice(columns.start - seen.start, columns.stop - seen.start)
+    shape = (rows.stop - rows.start, columns.stop - columns.start, len(windows))
+    mean, deviation = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
+    kernels = compiled("sauvolanet.net.feature_kernels")
+    if kernels is None:
+        for i, window in enumerate(windows):
+            m, d = mean_deviation_numpy(gray, window)
+            mean[..., i] = (m[rows, columns] - low) * gain
+            deviation[..., i] = np.maximum(d[rows, columns] * gain, floor)
+    else:
+        run_bands(shape[0], threads, lambda a, b: kernels.scaled_statistics(
+            gray, windows, rows, columns, rows.start + a, rows.start + b, low, gain, floor, mean, deviation))  # fmt: skip
     return mean, deviation
 
 
-def features(arch: Architecture, scaled: Array, mean: Array, deviation: Array, numbers: Array) -> Array:
+def features(arch: Architecture, scaled: Array, mean: Array, deviation: Array, numbers: Array,
+             threads: int | None = 1) -> Array:  # fmt: skip
     """What the attention sees, (H / fold, W / fold, inputs); H and W are multiples of fold."""
     fold = arch.fold
-    height, width = scaled.shape[0] // fold, scaled.shape[1] // fold
-    out = np.empty((height, width, arch.inputs), np.float32)
+    shape = (scaled.shape[0] // fold, scaled.shape[1] // fold)
+    out = np.empty((*shape, arch.inputs), np.float32)
+    kernels = compiled("sauvolanet.net.feature_kernels")
     at = 0
     for name in arch.features:
-        if name == "gray":
-            for y in range(fold):
-                for x in range(fold):
-                    out[..., at] = scaled[y::fold, x::fold]
-                    at += 1
-        elif name == "numbers":
+        if name == "numbers":
             out[..., at : at + PAGE_NUMBERS] = numbers
             at += PAGE_NUMBERS
+            continue
+        if name == "gray":
+            full, fill = scaled, (kernels.fold_gray if kernels else fold_gray_numpy)
         else:
-            full = {"mean": mean, "deviation": deviation}.get(name)
-            if full is None:  # contrast
-                full = scaled[..., None] - mean
-            part = sum(full[y::fold, x::fold] for y in range(fold) for x in range(fold))
-            out[..., at : at + len(arch.windows)] = part / np.float32(fold * fold)
-            at += len(arch.windows)
+            full = {"mean": mean, "deviation": deviation}[name]
+            fill = kernels.fold_mean if kernels else fold_mean_numpy
+        run_bands(shape[0], threads, lambda a, b, full=full, fill=fill, at=at: fill(full, a, b, fold, at, out))
+        at += fold * fold if name == "gray" else len(arch.windows)
     return out
+
+
+def fold_gray_numpy(scaled: Array, y0: int, y1: int, fold: int, at: int, out: Array) -> None:
+    """The truth of the folding: pixel (a, b) of each cell becomes channel at + a · fold + b."""
+    for a in range(fold):
+        for b in range(fold):
+            out[y0:y1, :, at + a * fold + b] = scaled[a::fold, b::fold][y0:y1]
+
+
+def fold_mean_numpy(full: Array, y0: int, y1: int, fold: int, at: int, out: Array) -> None:
+    """The truth of the folding by means."""
+    part = sum(full[a::fold, b::fold][y0:y1] for a in range(fold) for b in range(fold))
+    out[y0:y1, :, at : at + full.shape[2]] = part * np.float32(1 / (fold * fold))

@@ -147,33 +147,6 @@ def channel_sums(z, total):
 
 
 @njit(nogil=True, cache=True)
-def attend(logits, mean, deviation, k, r, constants, attention, threshold):
-    """attention = softmax of the logits; threshold = Σ attention · (Sauvola thresholds, constants)."""
-    height, width, choices = logits.shape
-    windows = k.shape[0]
-    for i in range(height):
-        for j in range(width):
-            top = logits[i, j, 0]
-            for c in range(1, choices):
-                top = max(top, logits[i, j, c])
-            total = np.float32(0)
-            for c in range(choices):
-                e = np.exp(logits[i, j, c] - top)
-                attention[i, j, c] = e
-                total += e
-            scale = np.float32(1) / total
-            t = np.float32(0)
-            for c in range(choices):
-                a = attention[i, j, c] * scale
-                attention[i, j, c] = a
-                if c < windows:
-                    t += a * (mean[i, j, c] * (np.float32(1) + k[c] * (deviation[i, j, c] / r[c] - np.float32(1))))
-                else:
-                    t += a * constants[c - windows]
-            threshold[i, j] = t
-
-
-@njit(nogil=True, cache=True)
 def attend_gradient(attention, mean, deviation, k, r, constants, threshold, grad, for_logits, for_k, for_r):
     """Gradients of `attend`; for_k and for_r (float64) are added to."""
     height, width, choices = attention.shape
@@ -193,3 +166,13 @@ def attend_gradient(attention, mean, deviation, k, r, constants, threshold, grad
                 else:
                     s = constants[c - windows]
                 for_logits[i, j, c] = a * (s - t)
+
+
+@njit(nogil=True, cache=True)
+def sum_cells(grad, out):
+    """The gradient of enlarging: out = sum of grad over each two by two cells."""
+    for y in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            for c in range(out.shape[2]):
+                a = grad[2 * y, 2 * j, c] + grad[2 * y, 2 * j + 1, c]
+                out[y, j, c] = a + (grad[2 * y + 1, 2 * j, c] + grad[2 * y + 1, 2 * j + 1, c])

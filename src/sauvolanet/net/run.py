@@ -124,19 +124,24 @@ def convolve(x: Array, layer: Layer, threads: int | None) -> Array:
     return out
 
 
-def pool(x: Array) -> Array:
+def pool(x: Array, threads: int | None) -> Array:
     """The maximum of each two by two cells."""
-    rows = np.maximum(x[0::2], x[1::2])
-    return np.maximum(rows[:, 0::2], rows[:, 1::2])
-
-
-def add_enlarged(skip: Array, small: Array) -> Array:
-    """skip + small, each cell of small taken twice in both directions."""
-    out = skip.copy()
-    for y in (0, 1):
-        for x in (0, 1):
-            out[y::2, x::2] += small[..., : skip.shape[2]]
+    kernels = compiled("sauvolanet.net.conv_kernels")
+    if kernels is None:
+        rows = np.maximum(x[0::2], x[1::2])
+        return np.maximum(rows[:, 0::2], rows[:, 1::2])
+    out = np.empty((x.shape[0] // 2, x.shape[1] // 2, x.shape[2]), np.float32)
+    run_bands(len(out), threads, lambda a, b: kernels.pool(x, out, a, b))
     return out
+
+
+def add_enlarged(skip: Array, small: Array, threads: int | None) -> Array:
+    """skip + small, each cell of small taken twice in both directions."""
+    kernels = compiled("sauvolanet.net.conv_kernels")
+    if kernels is None:
+        return skip + small.repeat(2, 0).repeat(2, 1)
+    run_bands(len(small), threads, lambda a, b: kernels.add_enlarged(skip, small, skip, a, b))
+    return skip
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,7 @@ class Network:
         attention = np.empty((*gray.shape, arch.choices), np.float32)
         threshold = np.empty(gray.shape, np.float32)
         for core, logits, mean, deviation, _ in self._attention_tiles(gray, numbers, scale, threads, TILE_PIXELS):
-            attention[core], t = self.attend(logits, mean, deviation, threads)
+            attention[core], t = self.attend(logits, mean, deviation, threads, keep=True)
             threshold[core] = scale.to_gray(t)
             surfaces[core] = scale.to_gray(mean * (1 + self.k * (deviation / self.r - 1)))
         return surfaces, attention, threshold
@@ -181,13 +186,9 @@ class Network:
             yield tile.core, logits[core], mean[core], deviation[core], scaled[core]
 
     def _statistics(self, gray: Gray, tile: Tile, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
-        rows, columns = tile.read
-        half = max(self.architecture.windows) // 2
-        seen = tuple(_grow(s, half, n) for s, n in zip(tile.read, gray.shape, strict=True))
-        mean, deviation = statistics(np.ascontiguousarray(gray[seen]), self.architecture.windows, scale, threads)
-        inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip((rows, columns), seen, strict=True))
-        scaled = (gray[rows, columns] - np.float32(scale.low)) * np.float32(scale.gain)
-        return scaled, mean[inner], deviation[inner]
+        mean, deviation = statistics(gray, self.architecture.windows, scale, tile.read, threads)
+        scaled = (gray[tile.read] - np.float32(scale.low)) * np.float32(scale.gain)
+        return scaled, mean, deviation
 
     def _logits(self, scaled: Array, mean: Array, deviation: Array, known: Array, norms: dict[str, tuple[Array, Array]],
                 threads: int | None, until: str = "") -> Array:  # fmt: skip
@@ -198,12 +199,12 @@ class Network:
         if any(p[1] for p in padding):
             scaled = np.pad(scaled, padding, mode="edge")
             mean, deviation = (np.pad(v, [*padding, (0, 0)], mode="edge") for v in (mean, deviation))
-        x = features(arch, scaled, mean, deviation, known)
+        x = features(arch, scaled, mean, deviation, known, threads)
         kept: list[Array] = []
         for depth, widths in enumerate(arch.widths):
             if depth:
                 kept.append(x)
-                x = pool(x)
+                x = pool(x, threads)
             for i in range(len(widths)):
                 name = f"down{depth}.{i}"
                 x = convolve(x, self.layers[name], threads)
@@ -215,7 +216,7 @@ class Network:
                     x *= inverse
                     np.maximum(x, 0, out=x)
         for depth in range(len(arch.widths) - 2, -1, -1):
-            x = add_enlarged(kept.pop(), convolve(x, self.layers[f"reduce{depth}"], threads))
+            x = add_enlarged(kept.pop(), convolve(x, self.layers[f"reduce{depth}"], threads), threads)
             x = convolve(x, self.layers[f"up{depth}"], threads)
         logits = convolve(x, self.layers["head"], threads)[..., : self.layers["head"].outputs]
         if arch.fold > 1:
@@ -243,14 +244,13 @@ class Network:
             deviation = np.sqrt(np.maximum(square - mu * mu, 1e-10))
             norms[name] = mu.astype(np.float32), (1 / deviation).astype(np.float32)
 
-    def attend(self, logits: Array, mean: Array, deviation: Array, threads: int | None) -> tuple[Array, Array]:
-        """Attention and threshold, on the scaled gray."""
+    def attend(self, logits: Array, mean: Array, deviation: Array, threads: int | None, keep: bool = False) -> tuple[Array, Array]:
+        """Attention (empty unless it is to be kept) and threshold, on the scaled gray."""
         constants = np.asarray(self.architecture.constants, np.float32)
-        kernels = compiled("sauvolanet.net.grad_kernels")
+        kernels = compiled("sauvolanet.net.feature_kernels")
         if kernels is None:
             return attend_numpy(logits, mean, deviation, self.k, self.r, constants)
-        logits, mean, deviation = (np.ascontiguousarray(v) for v in (logits, mean, deviation))
-        attention = np.empty(logits.shape, np.float32)
+        attention = np.empty(logits.shape if keep else (len(logits), 0, 0), np.float32)
         threshold = np.empty(logits.shape[:2], np.float32)
         run_bands(len(logits), threads, lambda a, b: kernels.attend(
             logits[a:b], mean[a:b], deviation[a:b], self.k, self.r, constants, attention[a:b], threshold[a:b]))  # fmt: skip

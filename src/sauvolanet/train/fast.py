@@ -14,15 +14,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..net.conv_kernels import convolve, pack
+from ..net.conv_kernels import add_enlarged, convolve, pack
+from ..net.feature_kernels import attend
 from ..net.grad_kernels import (
-    attend,
     attend_gradient,
     channel_sums,
     moments,
     normalise,
     normalise_gradient,
     normalise_sums,
+    sum_cells,
     weight_gradient,
 )
 from ..windows import cores, run_bands
@@ -188,3 +189,22 @@ class Attend(torch.autograd.Function):
                                                       for_logits[n], for_k[n], for_r[n]))  # fmt: skip
         as_tensor = [torch.from_numpy(v.sum(0).astype(np.float32)) for v in (for_k, for_r)]
         return torch.from_numpy(for_logits), None, None, *as_tensor, None
+
+
+class AddEnlarged(torch.autograd.Function):
+    """skip + small, each cell of small taken twice in both directions."""
+
+    @staticmethod
+    def forward(ctx: Any, skip: Tensor, small: Tensor) -> Tensor:
+        a, b = _array(skip), _array(small)
+        out = np.empty_like(a)
+        _over_batch(len(a), lambda n: add_enlarged(a[n], b[n], out[n], 0, b.shape[1]))
+        return torch.from_numpy(out)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        g = _array(grad)
+        batch, height, width, channels = g.shape
+        for_small = np.empty((batch, height // 2, width // 2, channels), np.float32)
+        _over_batch(batch, lambda n: sum_cells(g[n], for_small[n]))
+        return grad, torch.from_numpy(for_small)

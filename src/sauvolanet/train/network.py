@@ -171,7 +171,10 @@ class SauvolaNet(nn.Module):
             small = self.convs[f"reduce{depth}"](x)
             skip = kept.pop()
             n, h, w, c = skip.shape
-            x = (skip.view(n, h // 2, 2, w // 2, 2, c) + small[:, :, None, :, None, :]).view(n, h, w, c)
+            if fast.usable(skip, c):
+                x = fast.AddEnlarged.apply(skip, small)
+            else:
+                x = (skip.reshape(n, h // 2, 2, w // 2, 2, c) + small[:, :, None, :, None, :]).view(n, h, w, c)
             x = self.convs[f"up{depth}"](x)
         logits = self.convs["head"](x)
         if arch.fold > 1:

@@ -1,0 +1,70 @@
+"""Train a model on pages with truth. A run that was interrupted goes on when the same command is given again.
+
+Under torchrun the same command trains on several processes or machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from dataclasses import replace
+
+from ..errors import MissingExtra, UnknownName, UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", metavar="DIR", required=True, help="Folder with the data sets (see 'sauvolanet datasets').")
+    parser.add_argument("--preset", default="paper", metavar="NAME", help="Recipe: paper, authors, better or swift (default: paper).")
+    parser.add_argument("--out", metavar="RUN", required=True, help="Folder of the run: checkpoint, log, manifest.")
+    parser.add_argument("--train", nargs="+", metavar="SET", help="Sets or groups to train on.")
+    parser.add_argument("--validate", nargs="*", metavar="SET", help="Sets or groups to choose by.")
+    parser.add_argument("--leave-out", nargs="+", metavar="SET", help="Sets to leave out of training; they are validated on.")
+    parser.add_argument("--init", metavar="MODEL", help="Begin with this model's weights.")
+    parser.add_argument("--minutes", type=float, metavar="M", help="Fit the length of the run to this time.")
+    parser.add_argument("--steps", type=int, help="Length of the run in steps.")
+    parser.add_argument("--seed", type=int, help="Seed of everything random.")
+    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="NAME=VALUE", help="Change any setting of the preset.")
+    parser.add_argument("--stop-after", type=int, metavar="STEPS", help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads slow everything else down
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise MissingExtra("train", "training") from None
+    from ..net import load
+    from ..train.loop import Run
+    from ..train.memory import keep_memory
+    from ..train.settings import PRESETS, with_changes
+
+    keep_memory()
+    if args.preset not in PRESETS:
+        raise UnknownName("preset", args.preset, PRESETS)
+    settings = PRESETS[args.preset]
+    given = {"train": args.train, "validate": args.validate, "leave_out": args.leave_out}
+    for name, value in given.items():
+        if value is not None:
+            settings = replace(settings, **{name: tuple(value)})
+    if args.train and args.validate is None:
+        settings = replace(settings, validate=())
+    if args.leave_out and args.validate is None:
+        settings = replace(settings, validate=(*settings.validate, *(s for s in args.leave_out if s not in settings.validate)))
+    settings = replace(settings, **{n: getattr(args, n) for n in ("steps", "seed") if getattr(args, n) is not None})
+    for change in args.changes:
+        name, sign, value = change.partition("=")
+        if not sign:
+            raise UsageError(f"--set takes NAME=VALUE, not {change!r}")
+        settings = with_changes(settings, {name: value})
+    job = Run(settings, args.data, args.out, "sauvolanet " + shlex.join(sys.argv[1:]))
+    if args.init:
+        job.start_from(load(args.init))
+    try:
+        job.train(args.minutes, args.stop_after)
+    except KeyboardInterrupt:
+        job.save()
+        print(f"stopped at step {job.step}; the same command goes on from there", file=sys.stderr)
+        return 130
+    return 0

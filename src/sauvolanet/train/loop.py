@@ -1,0 +1,372 @@
+"""The training loop, read from top to bottom: patches in, steps, validation, checkpoints, a model out.
+
+Everything random is a function of (seed, step, patch), so a run that is killed and started again goes on to the same
+weights, bit for bit, as one that was never interrupted (on one kind of processor, with the same versions).
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import math
+import os
+import platform
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from .. import __version__, datasets, metrics
+from ..errors import BadData, OutputError, RunFailed, UsageError
+from ..net.model import Model
+from ..page import PageNumbers
+from .export import to_model
+from .feed import Feed
+from .loss import LOSSES
+from .network import SauvolaNet
+from .patches import Batch, Patches, load_sheets
+from .settings import Settings, held_out_pages, settings_from_json
+
+CHECKPOINT = "checkpoint.pt"
+LOG = "log.csv"
+MANIFEST = "manifest.json"
+
+
+class Run:
+    """A training run in its folder: make it, `train` it, `model` it."""
+
+    def __init__(self, settings: Settings, data: str | Path, folder: str | Path, command: str = "") -> None:
+        self.folder, self.data = Path(folder), Path(data)
+        self.settings = settings
+        self.command = command
+        self.step, self.seconds = 0, 0.0
+        self.fitted = False  # whether --minutes has fixed the number of steps
+        self.history: list[dict[str, Any]] = []
+        self.rank, self.world = _join()
+        torch.manual_seed(settings.seed)
+        self.net = build(settings)
+        self.average = copy.deepcopy(self.net)
+        self.optimizer = torch.optim.AdamW([p for p in self.net.parameters() if p.requires_grad], lr=settings.rate,
+                                           eps=settings.epsilon, weight_decay=settings.weight_decay, fused=True)  # fmt: skip
+        if (self.folder / CHECKPOINT).exists():
+            self._resume()
+
+    def start_from(self, model: Model) -> None:
+        """Begin with a model's weights (fine-tuning); its architecture must be the run's."""
+        if self.step:
+            return  # a resumed run has its own weights
+        if model.architecture != self.settings.architecture:
+            raise UsageError(f"model {model.name} has another architecture than preset {self.settings.preset}")
+        from_model(self.net, model)
+        self.average = copy.deepcopy(self.net)
+
+    # -- the loop ------------------------------------------------------------------------------------------------
+
+    def train(self, minutes: float | None = None, stop_after: int | None = None) -> None:
+        """Train to the end of the schedule, or until ``stop_after`` steps; checkpoints as it goes.
+
+        minutes : fit the schedule to this time: the number of steps is fixed from the speed of the first steps.
+        """
+        s = self.settings
+        training, validation = split(s, self.data)
+        say = tqdm.write if self.rank == 0 else (lambda *a, **k: None)
+        sheets = load_sheets(training, s.colour > 0, s.patch, lambda text: say(text, file=sys.stderr))
+        patches = Patches(sheets, s)
+        if self.rank == 0 and not (self.folder / MANIFEST).exists():
+            self._write_manifest(training, validation)
+        loss_of = LOSSES[s.loss]
+        net = self._distributed()
+        self.net.train()
+        with Feed(patches, self._parts(), self.step) as feed, self._bar() as bar:
+            begun = time.perf_counter()
+            while self.step < self.settings.steps and self.step != stop_after:
+                loss = self._step(net, feed.get(self.step), loss_of)
+                feed.done(self.step)
+                self.step += 1
+                now = time.perf_counter()
+                self.seconds += now - begun
+                begun = now
+                bar.update()
+                bar.set_postfix(loss=f"{loss:.4f}", **{"patches/s": f"{self.step * s.batch / self.seconds:.1f}"})
+                if minutes and self.step >= MEASURE_STEPS and not self.fitted:
+                    self._fit(minutes)
+                    bar.total = self.settings.steps
+                last = self.step == self.settings.steps
+                if self.step % s.validate_every == 0 or last:
+                    self._validate(validation, loss, say)
+                    begun = time.perf_counter()  # the clock counts training only
+                if (self.step % s.checkpoint_every == 0 or last) and self.rank == 0:
+                    self.save()
+
+    def _parts(self) -> list[range]:
+        """Which patches of a step this process makes: one range per accumulation."""
+        s = self.settings
+        per = s.batch // s.accumulate
+        mine = per // self.world
+        return [range(a * per + self.rank * mine, a * per + (self.rank + 1) * mine) for a in range(s.accumulate)]
+
+    def _step(self, net: torch.nn.Module, batches: list[Batch], loss_of: Any) -> float:
+        s = self.settings
+        for group in self.optimizer.param_groups:
+            group["lr"] = s.rate * schedule(self.step, s)
+        self.optimizer.zero_grad(set_to_none=True)
+        total = 0.0
+        for batch in batches:
+            gray, mean, deviation, seen, truth = (torch.from_numpy(v).to(self.device) for v in vars(batch).values())
+            threshold = net(gray, mean, deviation, seen)
+            loss = loss_of(gray, threshold, truth, self.net.alpha) / len(batches)
+            loss.backward()
+            total += loss.item()
+        if not math.isfinite(total):
+            raise RunFailed(f"the loss is {total} at step {self.step}; the checkpoint in {self.folder} is from before, a smaller --set rate=… may help")
+        if s.clip:
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip)
+        self.optimizer.step()
+        self.net.sauvola.clamp()
+        self._update_average()
+        return total
+
+    @torch.no_grad()
+    def _update_average(self) -> None:
+        decay = min(self.settings.average, self.step / (self.step + 10))  # short runs must not average their beginning
+        torch._foreach_lerp_(list(self.average.state_dict().values()), list(self.net.state_dict().values()), 1 - decay)
+
+    # -- book-keeping --------------------------------------------------------------------------------------------
+
+    def model(self, name: str) -> Model:
+        """The averaged weights as a model of the runtime."""
+        s = self.settings
+        training = {
+            "partition": partition_of(s), "train": list(datasets.resolve(s.train, s.train)) if self.data else list(s.train),
+            "validate": list(s.validate) or sorted("/".join(p) for p in held_out_pages()), "preset": s.preset,
+            "seed": s.seed, "steps": self.step, "patches": self.step * s.batch, "command": self.command,
+            "data_sha256": self._data_checksum, "versions": versions(),
+        }  # fmt: skip
+        return to_model(self.average, name, s.scaling, training)
+
+    @property
+    def _data_checksum(self) -> str | None:
+        path = self.folder / MANIFEST
+        return json.loads(path.read_text())["data_sha256"] if path.exists() else None
+
+    def _validate(self, pages: list[datasets.Page], loss: float, say: Any) -> None:
+        row: dict[str, Any] = {"step": self.step, "seconds": round(self.seconds), "loss": round(loss, 5), "alpha": round(float(self.net.alpha.detach()), 3)}
+        if self.rank == 0:
+            row |= validate(self.model("validation"), pages)
+            self.history.append(row)
+            self._write_log()
+            say(" · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()), file=sys.stderr)
+        if self.world > 1:
+            torch.distributed.barrier()
+
+    def _write_log(self) -> None:
+        names = list(dict.fromkeys(n for row in self.history for n in row))
+        lines = [names] + [[row.get(n, "") for n in names] for row in self.history]
+        with _replacing(self.folder / LOG) as temporary, temporary.open("w", newline="") as file:
+            csv.writer(file).writerows(lines)
+
+    def save(self) -> None:
+        """Write the checkpoint: under another name first, so that the last good one is never lost."""
+        state = {
+            "settings": self.settings.to_json(), "step": self.step, "seconds": self.seconds, "history": self.history,
+            "net": self.net.state_dict(), "average": self.average.state_dict(), "optimizer": self.optimizer.state_dict(),
+            "command": self.command, "fitted": self.fitted,
+        }  # fmt: skip
+        with _replacing(self.folder / CHECKPOINT) as temporary:
+            torch.save(state, temporary)
+
+    def _resume(self) -> None:
+        state = read_checkpoint(self.folder)
+        old = settings_from_json(state["settings"])
+        if replace(old, steps=0) != replace(self.settings, steps=0):
+            different = [n for n, v in vars(old).items() if v != getattr(self.settings, n) and n != "steps"]
+            raise UsageError(f"{self.folder} holds a run with other settings ({', '.join(different)}); use another --out")
+        if state["fitted"]:  # --minutes fixed the length; otherwise a run may be made longer or shorter
+            self.settings, self.fitted = old, True
+        self.step, self.seconds, self.history = state["step"], state["seconds"], state["history"]
+        self.net.load_state_dict(state["net"])
+        self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.command = state["command"]
+
+    def _fit(self, minutes: float) -> None:
+        steps = max(int(minutes * 60 / (self.seconds / self.step)), MEASURE_STEPS + 1)
+        self.settings, self.fitted = replace(self.settings, steps=steps), True
+
+    def _bar(self) -> Any:
+        return tqdm(total=self.settings.steps, initial=self.step, unit="step", disable=self.rank > 0, dynamic_ncols=True, mininterval=2)
+
+    def _write_manifest(self, training: list[datasets.Page], validation: list[datasets.Page]) -> None:
+        manifest = {
+            "settings": self.settings.to_json(), "command": self.command, "versions": versions(),
+            "data_sha256": checksum(training), "train_pages": [f"{p.set}/{p.id}" for p in training],
+            "validation_pages": [f"{p.set}/{p.id}" for p in validation],
+        }  # fmt: skip
+        with _replacing(self.folder / MANIFEST) as temporary:
+            temporary.write_text(json.dumps(manifest, indent=1) + "\n")
+
+    # -- devices and processes -----------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.net.parameters()).device
+
+    def _distributed(self) -> torch.nn.Module:
+        if torch.cuda.is_available():
+            self._move(torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))))
+        elif torch.backends.mps.is_available():
+            self._move(torch.device("mps"))
+        if self.world == 1:
+            return self.net
+        if self.settings.batch % (self.settings.accumulate * self.world):
+            raise UsageError(f"a batch of {self.settings.batch} cannot be shared by {self.world} processes")
+        return torch.nn.parallel.DistributedDataParallel(self.net, broadcast_buffers=True)
+
+    def _move(self, device: torch.device) -> None:
+        self.net.to(device)
+        self.average.to(device)
+        for state in self.optimizer.state.values():
+            state.update({n: v.to(device) for n, v in state.items() if n != "step"})
+
+
+MEASURE_STEPS = 40  # how many steps are timed before --minutes fixes the length of a run
+
+
+def build(settings: Settings) -> SauvolaNet:
+    """The untrained network of the settings."""
+    s = settings
+    k, r = (list(v) if isinstance(v, tuple) else v for v in (s.k, s.r))
+    return SauvolaNet(s.architecture, k=k, r=r, alpha=s.alpha, train_k=s.train_k, train_r=s.train_r,
+                      train_alpha=s.train_alpha, positive=s.positive)  # fmt: skip
+
+
+def from_model(net: SauvolaNet, model: Model) -> None:
+    """Put a model's weights into a network; folded normalisation starts as the identity."""
+    state = net.state_dict()
+    for layer, *_ in net.architecture.convolutions():
+        key = f"convs.{layer.replace('.', '_')}"
+        state[f"{key}.weight"] = torch.from_numpy(model.weights[f"{layer}.weight"])
+        state[f"{key}.beta"] = torch.from_numpy(model.weights[f"{layer}.bias"])
+    for name in ("k", "r"):
+        values = torch.tensor(model.about[name])
+        state[f"sauvola.raw_{name}"] = torch.log(torch.expm1(values)) if net.sauvola.positive == "softplus" else values
+    state["raw_alpha"] = torch.tensor(math.log(model.about["alpha"]))
+    net.load_state_dict(state)
+
+
+def split(s: Settings, data: Path) -> tuple[list[datasets.Page], list[datasets.Page]]:
+    """Pages to train on and pages to choose by."""
+    leave_out = set(datasets.resolve(s.leave_out, s.leave_out))
+    pages = [p for p in datasets.find(data, s.train or None) if p.set not in leave_out]
+    held = held_out_pages() if s.hold_out else set()
+    validation = [p for p in pages if (p.set, p.id) in held]
+    training = [p for p in pages if (p.set, p.id) not in held]
+    if s.validate:
+        validation += datasets.find(data, s.validate)
+    shared = {p.image for p in training} & {p.image for p in validation}
+    if shared:
+        raise UsageError(f"{len(shared)} pages are both in training and in validation, such as {min(shared)}")
+    if not training:
+        raise BadData("no pages are left to train on")
+    return training, validation
+
+
+def validate(model: Model, pages: list[datasets.Page]) -> dict[str, float]:
+    """FM of a model on pages: the mean of every set, and the mean of the sets' means."""
+    scores: dict[str, list[float]] = {}
+    for page in pages:
+        gray = datasets.read_gray(page)
+        ink = gray < model.surface(gray, PageNumbers.of(gray))
+        scores.setdefault(page.set, []).append(metrics.fm(ink, datasets.read_truth(page, gray.shape)))
+    means = {name: float(np.mean(values)) for name, values in scores.items()}
+    return {"fm": float(np.mean(list(means.values()))), **means} if means else {}
+
+
+def partition_of(s: Settings) -> str:
+    """Name of the partition, as a model's JSON states it."""
+    if s.leave_out:
+        return "unknown"
+    return {("stated-train",): "stated", ("wide-train",): "wide", ("all",): "all"}.get(s.train, "unknown")
+
+
+def schedule(step: int, s: Settings) -> float:
+    """Factor of the learning rate: warm-up, plateau, and a cosine to zero over the last share of the steps."""
+    if step < s.warmup:
+        return (step + 1) / s.warmup
+    falling = int(s.steps * s.decay)
+    left = s.steps - step
+    return 0.5 * (1 - math.cos(math.pi * left / falling)) if falling and left < falling else 1.0
+
+
+def checksum(pages: list[datasets.Page]) -> str:
+    """SHA-256 over the training files, in order."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for page in pages:
+        digest.update(page.image.read_bytes())
+        digest.update(page.truth.read_bytes())
+    return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    return {"sauvolanet": __version__, "torch": torch.__version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
+def read_checkpoint(folder: Path) -> dict[str, Any]:
+    """A run's checkpoint; one that cannot be read is a BadData."""
+    try:
+        return torch.load(folder / CHECKPOINT, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise BadData(f"{folder}: no {CHECKPOINT} there") from None
+    except Exception as problem:
+        raise BadData(f"{folder / CHECKPOINT}: damaged ({type(problem).__name__})") from None
+
+
+def open_run(folder: str | Path) -> Run:
+    """A run from its folder alone, to export it."""
+    state = read_checkpoint(Path(folder))
+    return Run(settings_from_json(state["settings"]), "", folder)
+
+
+class _replacing:
+    """Write to a temporary name beside the target; rename at the end, or leave the target as it was."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.temporary = target.with_name(f".{target.name}.{os.getpid()}")
+
+    def __enter__(self) -> Path:
+        try:
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise OutputError(f"cannot write {self.target}: {problem.strerror}") from None
+        return self.temporary
+
+    def __exit__(self, kind: Any, problem: Any, _: Any) -> None:
+        if kind is None:
+            try:
+                with self.temporary.open("rb+") as file:
+                    os.fsync(file.fileno())
+                self.temporary.replace(self.target)
+                return
+            except OSError as failed:
+                problem = failed
+        self.temporary.unlink(missing_ok=True)
+        if isinstance(problem, (OSError, RuntimeError)):  # torch reports a full disk as RuntimeError
+            raise OutputError(f"cannot write {self.target}: {problem}; the last one is intact") from None
+
+
+def _join() -> tuple[int, int]:
+    """Rank and number of processes; under torchrun the process group is joined."""
+    if "RANK" not in os.environ or int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return 0, 1
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()

@@ -1,0 +1,26 @@
+"""Losses of a threshold surface T against truth, on the scaled gray D."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def hinge(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor) -> Tensor:
+    """The paper's loss: mean of max(1 − α · (D − T) · B, 0), B = +1 for paper and −1 for ink (truth: True = ink)."""
+    sign = 1 - 2 * truth.float()
+    return F.relu(1 - alpha * (gray - threshold) * sign).mean()
+
+
+def dice(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor) -> Tensor:
+    """Half the cross-entropy of α · (T − D) as the logit of ink, plus one minus the soft F-measure of the batch."""
+    logit = alpha * (threshold - gray)
+    target = truth.float()
+    entropy = F.binary_cross_entropy_with_logits(logit, target)
+    ink = torch.sigmoid(logit)
+    overlap = (2 * (ink * target).sum() + 1) / (ink.sum() + target.sum() + 1)
+    return 0.5 * entropy + 1 - overlap
+
+
+LOSSES = {"hinge": hinge, "dice": dice}

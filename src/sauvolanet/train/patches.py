@@ -1,0 +1,192 @@
+"""Training patches: patch i of step s is a pure function of (seed, s, i), so a resumed run sees what it would have seen.
+
+Pages are kept in memory as uint8; a patch is cut, rescaled, mirrored and changed in tone as uint8 too, because the
+runtime's window sums are integer sums of the uint8 gray. Only then is it scaled to what the network reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageFilter
+
+from ..datasets import Page, read_truth
+from ..errors import BadData, InputError, UnreadablePage
+from ..net.features import Array, features, page_numbers, page_scale, statistics
+from ..page import PageNumbers, to_gray
+from ..windows import Gray, Ink
+from .settings import Settings
+
+LUMA = np.array([0.299, 0.587, 0.114])
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A page in memory: gray (H, W) or colour (H, W, 3) uint8, and its truth (True = ink)."""
+
+    set: str
+    id: str
+    pixels: np.ndarray
+    truth: Ink
+
+
+@dataclass
+class Batch:
+    """What the network reads, and the truth; arrays of N patches."""
+
+    gray: Array
+    mean: Array
+    deviation: Array
+    features: Array
+    truth: Ink
+
+
+def load_sheets(pages: list[Page], colour: bool, least: int, warn: object = None) -> list[Sheet]:
+    """Pages in memory; one that cannot be used is skipped and named through ``warn(text)``."""
+    sheets = []
+    for page in pages:
+        try:
+            sheets.append(_load(page, colour, least))
+        except InputError as problem:
+            if callable(warn):
+                warn(f"skipped {page.set} {page.id}: {problem}")
+    if not sheets:
+        raise BadData("no page with truth can be used for training")
+    return sheets
+
+
+def _load(page: Page, colour: bool, least: int) -> Sheet:
+    try:
+        with Image.open(page.image) as image:
+            if colour and image.mode == "RGB":
+                pixels = np.array(image)
+            else:
+                pixels = to_gray(image)
+    except OSError as problem:
+        raise UnreadablePage(f"{page.image}: {problem}") from None
+    truth = read_truth(page, pixels.shape[:2])
+    lack = [max(least - n, 0) for n in truth.shape]
+    if any(lack):  # a page smaller than a patch is continued by its mirror image
+        grow = [(0, lack[0]), (0, lack[1])]
+        truth = np.pad(truth, grow, mode="symmetric")
+        pixels = np.pad(pixels, grow + [(0, 0)] * (pixels.ndim - 2), mode="symmetric")
+    return Sheet(page.set, page.id, pixels, truth)
+
+
+class Patches:
+    """Draws batches from pages (and synthetic pages) as the settings say."""
+
+    def __init__(self, sheets: list[Sheet], settings: Settings) -> None:
+        self.settings = settings
+        self.sheets: dict[str, list[Sheet]] = {}
+        for sheet in sheets:
+            self.sheets.setdefault(sheet.set, []).append(sheet)
+        weights = [settings.set_weights.get(n, 1.0) * (len(s) if settings.by_pages else 1) for n, s in self.sheets.items()]
+        self.share = np.array(weights) / sum(weights)
+        self.margin = max(settings.architecture.windows) // 2
+
+    def batch(self, step: int, indices: range) -> Batch:
+        """The patches of one step (a part of them when several processes share the step)."""
+        parts = [self.patch(step, i) for i in indices]
+        return Batch(*(np.stack([p[n] for p in parts]) for n in range(5)))
+
+    def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, Ink]:
+        """One patch: scaled gray, mean, deviation, features, truth."""
+        s = self.settings
+        rng = np.random.default_rng([s.seed, step, index])
+        if s.synthetic and rng.random() < s.synthetic:
+            gray, truth, spot, numbers = self._synthetic(rng)
+        else:
+            gray, truth, spot, numbers = self._cut(rng)
+        rows, columns = spot
+        if s.patch_scaling:
+            numbers = PageNumbers.of(gray[rows, columns])
+        if s.flips:
+            turn = rng.integers(4)
+            if turn & 1:
+                gray, truth, columns = gray[:, ::-1], truth[:, ::-1], _mirror(columns, gray.shape[1])
+            if turn & 2:
+                gray, truth, rows = gray[::-1], truth[::-1], _mirror(rows, gray.shape[0])
+        if s.transpose and rng.random() < 0.5:
+            gray, truth, rows, columns = gray.T, truth.T, columns, rows
+        gray = np.ascontiguousarray(gray)
+        scale = page_scale(numbers, s.scaling)
+        mean, deviation = statistics(gray, s.architecture.windows, scale, (rows, columns), 1)
+        scaled = (gray[rows, columns] - np.float32(scale.low)) * np.float32(scale.gain)
+        seen = features(s.architecture, scaled, mean, deviation, page_numbers(numbers, scale))
+        return scaled, mean, deviation, seen, truth[rows, columns]
+
+    def _cut(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers]:
+        """A region around a patch (the margin lets windows see beyond it), augmented, and where the patch lies in it."""
+        s = self.settings
+        of_set = self.sheets[list(self.sheets)[rng.choice(len(self.share), p=self.share)]]
+        sheet = of_set[rng.integers(len(of_set))]
+        height, width = sheet.truth.shape
+        factor = 1.0
+        if rng.random() < s.rescale:
+            low, high = s.rescale_range
+            factor = float(np.exp(rng.uniform(np.log(low), np.log(high))))
+            factor = max(factor, s.patch / min(height, width))  # the patch must lie inside the page
+        side = min(round(s.patch / factor), height, width)
+        must = s.least_text if rng.random() < s.text_share else 0.0
+        for _ in range(20):
+            y, x = (int(rng.integers(n - side + 1)) for n in (height, width))
+            if sheet.truth[y : y + side, x : x + side].mean() >= must:
+                break
+        margin = round(self.margin / factor)
+        top, left = max(y - margin, 0), max(x - margin, 0)
+        region = (slice(top, min(y + side + margin, height)), slice(left, min(x + side + margin, width)))
+        weights = LUMA
+        if sheet.pixels.ndim == 3 and rng.random() < s.colour:
+            weights = rng.dirichlet(LUMA * 6 + 0.6)
+        gray, truth = _mix(sheet.pixels[region], weights), sheet.truth[region]
+        numbers = PageNumbers.of(_mix(sheet.pixels[::4, ::4], weights))
+        spot = (y - top, x - left)
+        if side != s.patch:
+            factor = s.patch / side
+            size = (max(round(gray.shape[1] * factor), s.patch), max(round(gray.shape[0] * factor), s.patch))
+            gray = np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BICUBIC))
+            coverage = Image.fromarray(truth.astype(np.uint8) * 255).resize(size, Image.Resampling.BICUBIC)
+            truth = np.asarray(coverage) >= 128
+            spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))  # type: ignore[assignment]
+        gray, numbers = self._weather(rng, gray, numbers)
+        return gray, truth, (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch)), numbers
+
+    def _weather(self, rng: np.random.Generator, gray: Gray, numbers: PageNumbers) -> tuple[Gray, PageNumbers]:
+        """Blur, tone and noise; the page's numbers follow the tone."""
+        s = self.settings
+        if rng.random() < s.blur:
+            gray = np.asarray(Image.fromarray(gray).filter(ImageFilter.GaussianBlur(float(rng.uniform(0.3, 1.1)))))
+        if rng.random() < s.tone:
+            level = np.linspace(0, 1, 256) ** np.exp(rng.uniform(-0.4, 0.4))
+            low = rng.uniform(0, 0.25)
+            high = rng.uniform(max(low + 0.3, 0.6), 1.0)
+            table = np.rint(255 * (low + (high - low) * level)).astype(np.uint8)
+            gray = table[gray]
+            numbers = PageNumbers(np.bincount(table, weights=numbers.histogram, minlength=256).astype(np.int64))
+        if rng.random() < s.noise:
+            grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(1, 7))
+            gray = np.clip(np.rint(gray + grain), 0, 255).astype(np.uint8)
+        return gray, numbers
+
+    def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers]:
+        from ..synth import training_page
+
+        side = self.settings.patch + 2 * self.margin
+        gray, truth = training_page(int(rng.integers(2**31)), height=side, width=side)
+        inner = slice(self.margin, self.margin + self.settings.patch)
+        return gray, truth, (inner, inner), PageNumbers.of(gray)
+
+
+def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
+    """Colour to gray with these weights of red, green and blue."""
+    if pixels.ndim == 2:
+        return pixels
+    table = np.rint(np.asarray(weights) * 65536).astype(np.uint32)
+    wide = pixels.astype(np.uint32)
+    return ((wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000) >> 16).astype(np.uint8)
+
+
+def _mirror(span: slice, length: int) -> slice:
+    return slice(length - span.stop, length - span.start)

@@ -1,0 +1,148 @@
+"""Everything a run depends on, one commented line each; a checkpoint stores it and describes itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadData, UnknownName, UsageError
+from ..net.architecture import PAPER, Architecture
+
+SWIFT = Architecture(
+    kind="u", widths=((16, 16), (24, 24), (32, 32), (48, 48)), dilations=((1, 1),) * 4, norm="batch",
+    features=("gray", "mean", "deviation", "numbers"), fold=2, head=1, refine=16,
+    windows=(7, 15, 31, 63, 127), constants=(0.0, 1.0),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A training run. Changing any of these makes another run."""
+
+    preset: str = "paper"
+    architecture: Architecture = PAPER
+    # data
+    train: tuple[str, ...] = ("stated-train",)  # sets or groups to train on
+    validate: tuple[str, ...] = ("validate",)  # sets or groups to choose by
+    hold_out: bool = False  # keep the listed pages of the training sets for validation (see validation.json)
+    leave_out: tuple[str, ...] = ()  # sets removed from training
+    seed: int = 1
+    patch: int = 256  # side of a training patch
+    least_text: float = 0.0  # smallest share of ink in a patch
+    text_share: float = 1.0  # how many of the patches must have that
+    flips: bool = True  # mirror and turn upside down
+    transpose: bool = False  # also exchange rows and columns
+    scaling: dict[str, Any] = field(default_factory=lambda: {"kind": "minmax"})  # of the page's gray
+    patch_scaling: bool = False  # scale each patch by its own numbers, as the authors did
+    set_weights: dict[str, float] = field(default_factory=dict)  # weight of a set in the mix, 1 unless given
+    by_pages: bool = False  # a set weighs as many times as it has pages
+    rescale: float = 0.0  # share of patches that are enlarged or reduced
+    rescale_range: tuple[float, float] = (0.7, 1.5)
+    tone: float = 0.0  # share of patches with another gamma, contrast and offset
+    colour: float = 0.0  # share of colour patches with another mixture of red, green and blue
+    noise: float = 0.0  # share of patches with noise
+    blur: float = 0.0  # share of patches that are blurred
+    synthetic: float = 0.0  # share of patches cut from synthetic pages
+    # optimisation
+    steps: int = 8000
+    batch: int = 32
+    accumulate: int = 1  # the batch is walked through in this many parts
+    rate: float = 1e-3  # learning rate
+    warmup: int = 0  # steps of linear warm-up
+    decay: float = 0.0  # last share of the steps in which the rate falls to zero (cosine); 0 = never
+    weight_decay: float = 0.0
+    epsilon: float = 1e-7  # Adam's
+    clip: float = 0.0  # largest norm of the gradient; 0 = any
+    average: float = 0.0  # decay of the averaged weights; 0 = none
+    # loss
+    loss: str = "hinge"  # "hinge" as in the paper, or "dice": cross-entropy and soft F on α·(T − D)
+    alpha: float = 16.0
+    train_alpha: bool = False
+    k: float | tuple[float, ...] = 0.2
+    r: float | tuple[float, ...] = 0.5
+    train_k: bool = True
+    train_r: bool = True
+    positive: str = "clamp"  # how k and r are kept positive: "clamp" or "softplus"
+    # book-keeping
+    validate_every: int = 500
+    checkpoint_every: int = 200
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def settings_from_json(data: dict[str, Any]) -> Settings:
+    """Settings as a checkpoint or manifest stores them."""
+    data = dict(data)
+    arch = {n: _tuples(v) for n, v in data.pop("architecture").items()}
+    return Settings(architecture=Architecture(**arch), **{n: _tuples(v) for n, v in data.items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(v) for v in value) if isinstance(value, (list, tuple)) else value
+
+
+PRESETS: dict[str, Settings] = {
+    # the paper's text, with the min–max scaling that the published figures need
+    "paper": Settings(preset="paper"),
+    # what the checkpoint's own file name and repository say
+    "authors": Settings(
+        preset="authors", batch=8, transpose=True, patch_scaling=True, least_text=0.02, train_alpha=True, steps=32_000,
+    ),
+    # the paper's network with our recipe
+    "better": Settings(
+        preset="better", train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True, least_text=0.01,
+        text_share=0.9, rescale=0.3, tone=0.5, colour=0.5, noise=0.2, blur=0.15, steps=30_000, rate=1.5e-3, warmup=300,
+        decay=0.5, clip=1.0, average=0.998, loss="dice", alpha=8.0, train_alpha=True,
+        k=(0.3, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2), set_weights={"Bickley": 0.3, "Synchromedia": 0.3},
+    ),
+    # the second network
+    "swift": Settings(
+        preset="swift", architecture=SWIFT, train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True,
+        least_text=0.01, text_share=0.85, scaling={"kind": "percentile", "low": 1.0, "high": 99.0, "least": 16.0},
+        rescale=0.3, tone=0.5, colour=0.5, noise=0.2, blur=0.15, synthetic=0.08, steps=20_000, rate=3e-3, warmup=300,
+        decay=0.6, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.999, loss="dice", alpha=10.0, train_alpha=True,
+        k=(0.05, 0.1, 0.15, 0.2, 0.25), r=0.4, positive="softplus",
+        set_weights={"Bickley": 0.3, "Synchromedia": 0.3}, validate_every=1000,
+    ),
+}  # fmt: skip
+
+
+def with_changes(settings: Settings, changes: dict[str, str]) -> Settings:
+    """Settings with some values given as text (``rate=2e-3``, ``architecture.refine=16``), JSON where it is a list."""
+    known = {f.name for f in fields(Settings)} - {"preset", "architecture"}
+    inner = {f"architecture.{f.name}" for f in fields(Architecture)}
+    for name, text in changes.items():
+        if name not in known | inner:
+            raise UnknownName("setting", name, known | inner)
+        try:
+            value = _tuples(json.loads(text))
+        except ValueError:
+            value = text
+        if name in inner:
+            short = name.partition(".")[2]
+            settings = replace(settings, architecture=replace(settings.architecture, **{short: _fit(name, getattr(settings.architecture, short), value)}))
+        else:
+            settings = replace(settings, **{name: _fit(name, getattr(settings, name), value)})
+    return settings
+
+
+def _fit(name: str, old: Any, value: Any) -> Any:
+    """The value, if it is of the old one's kind."""
+    if isinstance(old, tuple) and isinstance(value, str):
+        value = tuple(value.split(","))
+    if isinstance(old, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(old) is not type(value) and name not in ("k", "r"):
+        raise UsageError(f"setting {name} must be like {old!r}, not {value!r}")
+    return value
+
+
+def held_out_pages() -> set[tuple[str, str]]:
+    """(set, id) of the validation pages of the wide partition; the list is a file of the project."""
+    data = json.loads((Path(__file__).parent / "validation.json").read_text(encoding="utf-8"))
+    if not data:
+        raise BadData("validation.json lists no pages")
+    return {(name, page) for name, pages in data.items() for page in pages}
