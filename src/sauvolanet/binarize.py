@@ -8,7 +8,7 @@ whole page again, so bands, threads and neighbours in a batch cannot change a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +74,9 @@ class Binarizer:
         if self.method is not None and self.method.fused and not self.strength:
             ink = self.method.function(gray, threads=self.threads, ink=True, **self.params)
         elif self.has_surface:
-            ink = gray < self._surface(gray, numbers)
+            ink = np.empty(gray.shape, bool)
+            for core, part in self._tiles(gray, numbers):  # a huge page never has its whole surface in memory
+                np.less(gray[core], part, out=ink[core])
         else:
             assert self.method is not None
             ink = self.method.function(gray, threads=self.threads, **self.params)
@@ -88,7 +90,7 @@ class Binarizer:
         if not self.has_surface:
             raise UsageError(f"{self.name} has no threshold surface; its result is ink only")
         gray, numbers = self.prepare(image)
-        return np.zeros(gray.shape, np.float32) if numbers.blank else self._surface(gray, numbers)
+        return np.zeros(gray.shape, np.float32) if numbers.blank else self.surface(gray, numbers)
 
     def prepare(self, image: Any) -> tuple[Gray, PageNumbers]:
         """The page's gray, inverted if need be, and its page-wide numbers."""
@@ -99,14 +101,24 @@ class Binarizer:
             numbers = numbers.inverted()
         return gray, numbers
 
-    def _surface(self, gray: Gray, numbers: PageNumbers) -> Surface:
+    def surface(self, gray: Gray, numbers: PageNumbers) -> Surface:
+        """The surface of a page that `prepare` has prepared."""
+        out = np.empty(gray.shape, np.float32)
+        for core, part in self._tiles(gray, numbers):
+            out[core] = part
+        return out
+
+    def _tiles(self, gray: Gray, numbers: PageNumbers) -> Iterator[tuple[tuple[slice, slice], Surface]]:
+        whole = (slice(0, gray.shape[0]), slice(0, gray.shape[1]))
+        tiles: Iterable[tuple[tuple[slice, slice], Surface]]
         if self.method is not None:
-            surface = self.method.function(gray, threads=self.threads, **self.params)
+            tiles = [(whole, self.method.function(gray, threads=self.threads, **self.params))]
         elif self.quality == "best":
-            surface = _mean_over_flips(self.model, gray, numbers, self.threads)
+            tiles = [(whole, _mean_over_flips(self.model, gray, numbers, self.threads))]
         else:
-            surface = self.model.surface(gray, numbers, self.threads)  # type: ignore[union-attr]
-        return strengthen(surface, self.strength, numbers) if self.strength else surface
+            tiles = self.model.tiles(gray, numbers, self.threads)  # type: ignore[union-attr]
+        for core, part in tiles:
+            yield core, strengthen(part, self.strength, numbers) if self.strength else part
 
 
 def _method(name: str, params: dict[str, Any]) -> tuple[Method, dict[str, Any]]:

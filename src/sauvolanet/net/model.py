@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -17,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadModel, OutputError, UnknownName
+from ..atomic import atomic
+from ..errors import BadModel, UnknownName
 from ..page import PageNumbers
 from ..windows import Gray, Surface
 from .architecture import Architecture, architecture_from_json
@@ -110,27 +110,12 @@ def save(about: Mapping[str, Any], weights: Mapping[str, Array], path: str | os.
     np.savez(buffer, **{n: np.asarray(w, np.float32) for n, w in weights.items()})
     data = buffer.getvalue()
     about = {**about, "file": f"{base.name}.npz", "sha256": hashlib.sha256(data).hexdigest()}
-    _write(base.with_name(base.name + ".npz"), data)
+    with atomic(base.with_name(base.name + ".npz")) as file:
+        file.write(data)
     target = base.with_name(base.name + ".json")
-    _write(target, (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
+    with atomic(target) as file:
+        file.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
     return target
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as problem:
-        raise OutputError(f"cannot write {path}: {problem.strerror}") from None
 
 
 def shipped() -> list[str]:

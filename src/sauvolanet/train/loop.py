@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import io
 import json
 import math
 import os
@@ -23,7 +24,8 @@ import torch
 from tqdm import tqdm
 
 from .. import __version__, datasets, metrics
-from ..errors import BadData, OutputError, RunFailed, UsageError
+from ..atomic import atomic
+from ..errors import BadData, RunFailed, UsageError
 from ..net.model import Model
 from ..page import PageNumbers
 from .export import to_model
@@ -168,8 +170,10 @@ class Run:
     def _write_log(self) -> None:
         names = list(dict.fromkeys(n for row in self.history for n in row))
         lines = [names] + [[row.get(n, "") for n in names] for row in self.history]
-        with _replacing(self.folder / LOG) as temporary, temporary.open("w", newline="") as file:
-            csv.writer(file).writerows(lines)
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(lines)
+        with atomic(self.folder / LOG) as file:
+            file.write(text.getvalue().encode())
 
     def save(self) -> None:
         """Write the checkpoint: under another name first, so that the last good one is never lost."""
@@ -178,8 +182,10 @@ class Run:
             "net": self.net.state_dict(), "average": self.average.state_dict(), "optimizer": self.optimizer.state_dict(),
             "command": self.command, "fitted": self.fitted,
         }  # fmt: skip
-        with _replacing(self.folder / CHECKPOINT) as temporary:
-            torch.save(state, temporary)
+        data = io.BytesIO()  # torch reports a failed write in its own way
+        torch.save(state, data)
+        with atomic(self.folder / CHECKPOINT) as file:
+            file.write(data.getbuffer())
 
     def _resume(self) -> None:
         state = read_checkpoint(self.folder)
@@ -208,8 +214,8 @@ class Run:
             "data_sha256": checksum(training), "train_pages": [f"{p.set}/{p.id}" for p in training],
             "validation_pages": [f"{p.set}/{p.id}" for p in validation],
         }  # fmt: skip
-        with _replacing(self.folder / MANIFEST) as temporary:
-            temporary.write_text(json.dumps(manifest, indent=1) + "\n")
+        with atomic(self.folder / MANIFEST) as file:
+            file.write((json.dumps(manifest, indent=1) + "\n").encode())
 
     # -- devices and processes -----------------------------------------------------------------------------------
 
@@ -333,34 +339,6 @@ def open_run(folder: str | Path) -> Run:
     """A run from its folder alone, to export it."""
     state = read_checkpoint(Path(folder))
     return Run(settings_from_json(state["settings"]), "", folder)
-
-
-class _replacing:
-    """Write to a temporary name beside the target; rename at the end, or leave the target as it was."""
-
-    def __init__(self, target: Path) -> None:
-        self.target = target
-        self.temporary = target.with_name(f".{target.name}.{os.getpid()}")
-
-    def __enter__(self) -> Path:
-        try:
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise OutputError(f"cannot write {self.target}: {problem.strerror}") from None
-        return self.temporary
-
-    def __exit__(self, kind: Any, problem: Any, _: Any) -> None:
-        if kind is None:
-            try:
-                with self.temporary.open("rb+") as file:
-                    os.fsync(file.fileno())
-                self.temporary.replace(self.target)
-                return
-            except OSError as failed:
-                problem = failed
-        self.temporary.unlink(missing_ok=True)
-        if isinstance(problem, (OSError, RuntimeError)):  # torch reports a full disk as RuntimeError
-            raise OutputError(f"cannot write {self.target}: {problem}; the last one is intact") from None
 
 
 def _join() -> tuple[int, int]:

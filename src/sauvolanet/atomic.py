@@ -1,0 +1,38 @@
+"""Files are written to a temporary name in the same folder, flushed, then renamed: a reader never meets half a file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from .errors import OutputError
+
+
+@contextlib.contextmanager
+def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that becomes ``path`` when the block ends well; otherwise what was there stays as it was.
+
+    A folder that is missing is made. Whatever the disk refuses is an OutputError that names the file.
+    """
+    target = Path(path)
+    part = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        with os.fdopen(handle, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(part).chmod(0o666 & ~umask)  # mkstemp's files are private
+        Path(part).replace(target)
+    except OSError as problem:
+        raise OutputError(f"cannot write {target}: {problem.strerror or problem}") from None
+    finally:
+        if part:
+            Path(part).unlink(missing_ok=True)

@@ -1,0 +1,49 @@
+"""Show how a model decided on a page: input, each window's threshold and result, attention, threshold, output."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..options import INVERT, QUALITY, STRENGTH
+from .options import add_option, given, picture_format
+
+_OPTIONS = (STRENGTH, INVERT, QUALITY)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("page", metavar="PAGE", help="The page: any image file.")
+    parser.add_argument("-o", "--output", metavar="PICTURE", required=True, help="The picture to write, such as explained.png.")
+    parser.add_argument("--model", metavar="NAME_OR_PATH", help="The model; without it the default model.")
+    parser.add_argument("--truth", metavar="FILE", help="Truth to show beside the input: an image, dark = ink.")
+    parser.add_argument("--arrays", metavar="FILE.npz", help="Also write gray, surfaces, attention, threshold and ink as arrays.")
+    for option in _OPTIONS:
+        add_option(parser, option)
+
+
+def run(args: argparse.Namespace) -> int:
+    import numpy as np
+
+    from ..atomic import atomic
+    from ..datasets import PAPER_ABOVE, read_image
+    from ..errors import BadData
+    from ..explain import explain, picture
+
+    gray = read_image(Path(args.page))
+    truth = None
+    if args.truth:
+        truth = read_image(Path(args.truth)) <= PAPER_ABOVE
+        if truth.shape != gray.shape:
+            raise BadData(f"{args.truth}: the truth and the page differ in size")
+    target = picture_format(args.output)
+    result = explain(gray, model=args.model, **given(args, _OPTIONS))
+    with atomic(args.output) as file:
+        picture(result, truth).save(file, format=target)
+    print(args.output)
+    if args.arrays:
+        with atomic(args.arrays) as file:
+            np.savez_compressed(file, gray=result.gray, windows=result.windows, constants=result.constants,
+                                surfaces=result.surfaces, attention=result.attention, threshold=result.threshold,
+                                ink=result.ink)  # fmt: skip
+        print(args.arrays)
+    return 0

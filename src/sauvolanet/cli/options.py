@@ -1,0 +1,44 @@
+"""Declared options as arguments of a command: name, help, range and default come from the declaration."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..options import Option
+
+
+def add_option(parser: argparse.ArgumentParser, option: Option) -> None:
+    """``--name VALUE`` for a declared option; the value arrives as text and is parsed by `given`."""
+    default = "" if option.default is None else f" (default {option.default})"
+    parser.add_argument(f"--{option.name.replace('_', '-')}", metavar=option.name.upper(),
+                        help=f"{option.help} Takes {option.expected()}{default}.".replace("%", "%%"))  # fmt: skip
+
+
+def given(args: argparse.Namespace, options: tuple[Option, ...]) -> dict[str, Any]:
+    """The options that were given, parsed."""
+    return {o.name: o.parse(value) for o in options if (value := getattr(args, o.name)) is not None}
+
+
+def key_values(texts: list[str], flag: str) -> dict[str, str]:
+    """``KEY=VALUE`` texts as a dictionary."""
+    found = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key:
+            raise UsageError(f"{flag} takes KEY=VALUE, not '{text}'")
+        found[key] = value
+    return found
+
+
+def picture_format(path: str) -> str:
+    """PIL's name of the format that a picture's suffix asks for; an unknown suffix is a UsageError."""
+    from PIL import Image
+
+    suffix = Path(path).suffix.lower()
+    known = Image.registered_extensions()
+    if known.get(suffix) not in Image.SAVE:
+        raise UsageError(f"{path}: no picture format has the suffix '{suffix}'; use .png")
+    return known[suffix]
