@@ -41,6 +41,7 @@ def local_results(scans: Path, tmp_path: Path) -> dict[str, bytes]:
 def memory(scans: Path) -> Iterator[Any]:
     fs = fsspec.filesystem("memory")
     fs.store.clear()
+    fs.pseudo_dirs[:] = [""]
     fs.put(str(scans), "/scans", recursive=True)
     yield fs
     fs.store.clear()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import OutputError, SauvolanetError, UsageError
-from .stores import absolute, filesystem, is_url, join, reading, reason
+from .stores import absolute, filesystem, is_url, join, reason
 
 try:
     import fcntl
@@ -30,6 +30,7 @@ except ImportError:  # Windows
 Row = dict[str, Any]
 STATE = ".sauvolanet"  # the folder below the output that holds journal, manifest and markers
 
+_ABSENT = (FileNotFoundError, NotADirectoryError)
 _READ_ONLY = ("http", "https", "zip", "tar", "libarchive")
 _GROUP_SECONDS = 10.0  # no result waits longer for others to share its journal object
 # a name that the file system refuses concerns one page; any other failure to write would meet every page
@@ -82,7 +83,11 @@ class Folder:
     def rows(self, *names: str) -> Iterator[Row]:
         """The rows of these journals, oldest first; a line cut short by a crash is passed over."""
         for name in names:
-            with contextlib.suppress(FileNotFoundError), Path(self.where(f"{STATE}/{name}.jsonl")).open("rb") as file:
+            with (
+                self._using(),
+                contextlib.suppress(*_ABSENT),
+                Path(self.where(f"{STATE}/{name}.jsonl")).open("rb") as file,
+            ):
                 yield from _parse(file)
 
     def journals(self) -> list[str]:
@@ -92,14 +97,13 @@ class Folder:
 
     def read(self, name: str) -> bytes | None:
         """A file's bytes, or None if there is none."""
-        try:
+        with self._using(), contextlib.suppress(*_ABSENT):
             return Path(self.where(name)).read_bytes()
-        except FileNotFoundError:
-            return None
+        return None
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
         """Some bytes of a file."""
-        with Path(self.where(name)).open("rb") as file:
+        with self._using(), Path(self.where(name)).open("rb") as file:
             file.seek(start)
             return file.read(length)
 
@@ -123,6 +127,15 @@ class Folder:
                 lines = b"\n" + lines
             if file.write(lines) != len(lines):  # a full disk may take part of it; the next write says so
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[None]:
+        try:
+            yield
+        except SauvolanetError:
+            raise
+        except Exception as problem:  # each store has exceptions of its own
+            raise OutputError(f"cannot use {self.where(STATE)}: {reason(problem)}") from problem
 
     @contextlib.contextmanager
     def _writing(self, location: str) -> Iterator[None]:
@@ -149,13 +162,10 @@ class StoreFolder(Folder):
         self.since = 0.0
 
     def size(self, name: str) -> int | None:
-        try:
+        with self._using(), contextlib.suppress(FileNotFoundError):
             self.fs.invalidate_cache()
             return int(self.fs.info(f"{self.path}/{name}")["size"])
-        except FileNotFoundError:
-            return None
-        except Exception as problem:
-            raise OutputError(f"cannot reach {self.where(name)}: {reason(problem)}") from problem
+        return None
 
     def write(self, name: str, fill: Callable[[IO[bytes]], list[Row]]) -> list[Row]:
         buffer = io.BytesIO()
@@ -180,27 +190,26 @@ class StoreFolder(Folder):
 
     def rows(self, *names: str) -> Iterator[Row]:
         for name in names:
-            with reading(self.where(STATE)):
+            with self._using(), contextlib.suppress(FileNotFoundError):
                 self.fs.invalidate_cache()
                 for part in sorted(self.fs.find(f"{self.path}/{STATE}/{name}")):
                     yield from _parse(self.fs.cat_file(part).splitlines())
 
     def journals(self) -> list[str]:
-        with reading(self.where(STATE)):
+        parts: list[str] = []
+        with self._using(), contextlib.suppress(FileNotFoundError):
             self.fs.invalidate_cache()
             parts = self.fs.find(f"{self.path}/{STATE}")
         start = len(f"{self.path}/{STATE}/")
         return sorted({p[start:].rpartition("/")[0] for p in parts if p.endswith(".jsonl") and "/" in p[start:]})
 
     def read(self, name: str) -> bytes | None:
-        with reading(self.where(name)):
-            try:
-                return self.fs.cat_file(f"{self.path}/{name}")  # type: ignore[no-any-return]
-            except FileNotFoundError:
-                return None
+        with self._using(), contextlib.suppress(FileNotFoundError):
+            return self.fs.cat_file(f"{self.path}/{name}")  # type: ignore[no-any-return]
+        return None
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
-        with reading(self.where(name)):
+        with self._using():
             return self.fs.cat_file(f"{self.path}/{name}", start=start, end=start + length)  # type: ignore[no-any-return]
 
     def put(self, name: str, data: Iterable[bytes]) -> None:
