@@ -104,7 +104,7 @@ def picture(result: Explanation, truth: Ink | None = None, width: int = 420) -> 
         left.append(("Truth", panel(as_page(truth)), None))
     left += [
         ("Window attention: the choice with the largest weight", panel(_boxed(preferred, zone)), None),
-        ("Attention, marked zone 5× enlarged", panel(preferred[zone]), None),
+        ("Attention, marked zone enlarged five times", panel(preferred[zone]), None),
         ("Adaptive threshold T", panel(as_gray(result.threshold)), None),
         (f"Output of {result.model}", panel(as_page(result.ink)), None),
     ]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import MissingExtra
 from ..options import Method, Option
-from ..windows import Gray, Ink, Surface
+from ..windows import Gray, Ink, Surface, compiled, run_bands
 from .edges import Gradient
 
 COSTS = np.exp(np.linspace(np.log(20), np.log(5120), 33))  # candidates for c
 EDGE_LIMITS = (0.25, 0.5)  # candidates for t_hi
 EDGE_LOW = 0.1
+UNIT = 1 << 16  # a link in whole numbers
 BRIGHT = -500.0  # the Laplacian of pixels that are surely paper
 
 
@@ -35,8 +38,8 @@ def ink_howe(
     middle of the widest valley of the instability curve over 33 costs from 20 to 5120; of the limits 0.25 and 0.5 that
     one serves whose result is nearer to the result at 0.375.
 
-    gray : (H, W) uint8, 0 black. Returns ink (bool, True = ink); there is no threshold surface. ``threads`` is
-    accepted and not used.
+    gray : (H, W) uint8, 0 black. Returns ink (bool, True = ink); there is no threshold surface. Threads work
+    on different edge limits.
 
     References: N. Howe, IJDAR 16(3), 2013, doi:10.1007/s10032-012-0192-x.
     **Deviations**: none meant; the author's program defines the Laplacian (divergence of forward differences), the
@@ -48,11 +51,17 @@ def ink_howe(
     laplacian = _laplacian(page)
     gradient = Gradient(gray, sigma)
     limits = (EDGE_LIMITS[0], sum(EDGE_LIMITS) / 2, EDGE_LIMITS[1]) if edge is None else (edge,)
-    results = []
-    for limit in limits:
-        links = _links(page, gradient.edges(min(EDGE_LOW, limit), limit))
-        cuts = _cuts(laplacian, *links, COSTS if c is None else np.array([c]))
-        results.append(cuts[_stable(cuts)] if c is None else cuts[0])
+
+    def result(i: int) -> Ink:
+        links = _links(page, gradient.edges(min(EDGE_LOW, limits[i]), limits[i]))
+        if c is not None:
+            return _finish(next(_cuts(laplacian, *links, np.array([c]))))
+        packed = [np.packbits(_finish(cut)) for cut in _cuts(laplacian, *links, COSTS)]
+        return np.unpackbits(packed[_stable(packed)], count=gray.size).reshape(gray.shape).view(bool)
+
+    results = [
+        r for band in run_bands(len(limits), threads, lambda a, b: [result(i) for i in range(a, b)], 1) for r in band
+    ]
     if edge is not None:
         return results[0]
     low, middle, high = results
@@ -96,33 +105,53 @@ def _links(page: Surface, edges: Ink) -> tuple[Ink, Ink]:
     return down[:-1], side[:, :-1]
 
 
-def _cuts(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[np.float64]) -> list[Ink]:
-    """The minimal cut for each cost of an unlike pair, as ink of the page's size (True = ink).
+def _cuts(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[np.float64]) -> Iterator[Ink]:
+    """The minimal cut for each cost of an unlike pair: ink on the grid of the Laplacian (True = ink).
 
     Dividing the energy by the cost leaves the links at 1 and weakens the Laplacian, so one graph serves all costs:
-    what a terminal loses is given to the other one, and the flow found so far stays.
+    what a terminal loses is given to the other one, and the flow found so far stays. Whole numbers keep it exact.
     """
-    import maxflow
-
-    height, width = laplacian.shape
-    graph: Any = maxflow.GraphFloat(laplacian.size, 2 * laplacian.size)
-    nodes = graph.add_grid_nodes((height, width))
-    weights = np.zeros((height, width), np.float64)
-    weights[:-1] = down
-    graph.add_grid_edges(nodes, weights, structure=[[0, 0, 0], [0, 0, 0], [0, 1, 0]], symmetric=True)
-    weights[:] = 0
-    weights[:, :-1] = side
-    graph.add_grid_edges(nodes, weights, structure=[[0, 0, 0], [0, 0, 1], [0, 0, 0]], symmetric=True)
-    before = 0.0
-    results = []
+    kernels = compiled("sauvolanet.classic.cut_kernels")
+    if kernels is None:
+        yield from cuts_maxflow(laplacian, down, side, costs)
+        return
+    height, width = laplacian.shape[0] + 2, laplacian.shape[1] + 2
+    capacity = np.zeros((height, width, 4), np.int32)
+    capacity[1:-2, 1:-1, 2] = capacity[2:-1, 1:-1, 3] = down * np.int32(UNIT)
+    capacity[1:-1, 1:-2, 0] = capacity[1:-1, 2:-1, 1] = side * np.int32(UNIT)
+    terminals = np.zeros((height, width), np.int32)
+    before = np.zeros(laplacian.shape, np.int32)
     for cost in costs:
-        # an unlike pair costs c, a wrong label 2·L (the author's weights are 1500 − L and 1500 + L)
-        change = laplacian.astype(np.float64) * (2 / cost - before)
-        before = 2 / cost
-        graph.add_grid_tedges(nodes, np.maximum(-change, 0), np.maximum(change, 0))
+        weights = _weights(laplacian, cost)
+        terminals[1:-1, 1:-1] -= weights - before
+        before = weights
+        tree = kernels.solve(terminals.reshape(-1), capacity.reshape(-1, 4), width)
+        yield tree.reshape(height, width)[1:-1, 1:-1] == kernels.SINK
+
+
+def _weights(laplacian: Surface, cost: float) -> npt.NDArray[np.int32]:
+    """What the wrong label costs: 2·L beside ``cost`` for an unlike pair (the author's weights are 1500 ± L)."""
+    return np.rint(laplacian * (2 * UNIT / cost)).astype(np.int32)
+
+
+def cuts_maxflow(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[np.float64]) -> Iterator[Ink]:
+    """The same by PyMaxflow: the definition of the truth, and what serves without numba."""
+    try:
+        import maxflow
+    except ImportError:
+        raise MissingExtra("howe", "method howe without numba") from None
+
+    for cost in costs:
+        graph: Any = maxflow.GraphInt(laplacian.size, 2 * laplacian.size)
+        nodes = graph.add_grid_nodes(laplacian.shape)
+        below, beside = np.zeros(laplacian.shape, np.int64), np.zeros(laplacian.shape, np.int64)
+        below[:-1], beside[:, :-1] = down * UNIT, side * UNIT
+        graph.add_grid_edges(nodes, below, structure=[[0, 0, 0], [0, 0, 0], [0, 1, 0]], symmetric=True)
+        graph.add_grid_edges(nodes, beside, structure=[[0, 0, 0], [0, 0, 1], [0, 0, 0]], symmetric=True)
+        weights = _weights(laplacian, cost).astype(np.int64)
+        graph.add_grid_tedges(nodes, np.maximum(-weights, 0), np.maximum(weights, 0))
         graph.maxflow()
-        results.append(_finish(graph.get_grid_segments(nodes)))
-    return results
+        yield graph.get_grid_segments(nodes)
 
 
 def _finish(cut: Ink) -> Ink:
@@ -133,9 +162,12 @@ def _finish(cut: Ink) -> Ink:
     return ink & (above | left)
 
 
-def _stable(cuts: list[Ink]) -> int:
-    """The candidate in the deepest valley of the instability curve: largest d[i] + d[j] − 2·d[k] for i < k < j."""
-    change = np.array([(a != b).mean() for a, b in pairwise(cuts)])
+def _stable(cuts: list[Gray]) -> int:
+    """The one of the results (packed bits) in the deepest valley of the instability curve d.
+
+    That is the largest ``d[i] + d[j] − 2·d[k]`` for i < k < j.
+    """
+    change = np.array([np.bitwise_count(a ^ b).sum() for a, b in pairwise(cuts)], float)
     bell = np.exp(-0.5 * np.arange(-2.5, 3) ** 2)
     curve = np.convolve(change, bell / bell.sum())[2:-2]  # between the differences lie the candidates
     left = np.maximum.accumulate(curve)
@@ -154,5 +186,4 @@ METHOD = Method(
     "Howe 2013",
     "10.1007/s10032-012-0192-x",
     surface=False,
-    extra="howe",
 )
