@@ -56,7 +56,8 @@ def ink_howe(
         links = _links(page, gradient.edges(min(EDGE_LOW, limits[i]), limits[i]))
         if c is not None:
             return _finish(next(_cuts(laplacian, *links, np.array([c]))))
-        packed = [np.packbits(_finish(cut)) for cut in _cuts(laplacian, *links, COSTS)]
+        # from the dearest down, because terminals that only grow disturb the flow less
+        packed = [np.packbits(_finish(cut)) for cut in _cuts(laplacian, *links, COSTS[::-1])][::-1]
         return np.unpackbits(packed[_stable(packed)], count=gray.size).reshape(gray.shape).view(bool)
 
     results = [
