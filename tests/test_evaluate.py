@@ -173,3 +173,13 @@ def test_otsu_on_the_test_sets(data: Path) -> None:
     result = evaluate(data / "documents", ["test"], method="otsu", metrics=["fm"])["datasets"]
     fm = [result[name]["fm"] for name in ("DIBCO2011", "DIBCO2014", "DIBCO2016")]
     assert fm == pytest.approx([82.1, 91.6, 86.6], abs=0.3)  # doxapy 0.9.2
+
+
+@pytest.mark.slow
+def test_the_papers_figures(data: Path) -> None:
+    names = ("DIBCO2011", "DIBCO2014", "DIBCO2016")
+    printed = {"fm": (94.32, 97.83, 90.25), "pfm": (96.40, 98.74, 95.26), "psnr": (20.55, 24.13, 18.97),
+               "drd": (1.97, 0.65, 3.51)}  # fmt: skip
+    result = evaluate(data / "paper-gray", names, model="original", metrics=list(printed))["datasets"]
+    for metric, values in printed.items():
+        assert [result[name][metric] for name in names] == pytest.approx(values, abs=0.02)
