@@ -14,6 +14,7 @@ from .drawing import NO_HOLE, Box, Script, draw_text, perspective, spread_ink
 from .fields import Field, blur, largest, noise, resize
 from .kinds import Kind
 
+EDGE = 0.5  # where ink ends, from paper (0) to the middle of the stroke (1)
 FAINTEST = 0.15  # coverage, as seen, that nobody would call ink
 
 
@@ -91,7 +92,7 @@ class Optics:
 
 def _truth(coverage: Field, optics: Optics) -> Ink:
     seen = optics.enlarge(optics.see(coverage), *coverage.shape)
-    return np.greater_equal(seen, np.maximum(largest(seen, 3) / 2, FAINTEST))
+    return np.greater_equal(seen, np.maximum(EDGE * largest(seen, 3), FAINTEST))
 
 
 def _paper(rng: np.random.Generator, kind: Kind, shape: paper.Shape) -> Field:
