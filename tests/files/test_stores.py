@@ -67,6 +67,13 @@ def test_patterns_and_single_files(memory: Any, tmp_path: Path) -> None:
     assert "none.png: no such file" in row["error"]
 
 
+def test_output_inside_the_input_is_left_out(memory: Any) -> None:
+    for expected in ("done", "skipped"):
+        assert statuses(run("memory://scans", "memory://scans/ink")) == [expected] * 6
+    with pytest.raises(UsageError, match="both input and output"):
+        run("memory://scans", "memory://scans/")
+
+
 @pytest.mark.parametrize("kind", ["zip", "tar"])
 def test_archives_are_read(scans: Path, tmp_path: Path, kind: str) -> None:
     archive = tmp_path / f"scans.{kind}"

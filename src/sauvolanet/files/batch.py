@@ -178,6 +178,7 @@ class Worker:
                 writer.add(pixels, page.dpi, page.description)
                 seconds = round(time.perf_counter() - begin, 4)
                 rows.append({**row, "page": number, "status": "done", "seconds": seconds})
+                del page, pixels  # before the next one is read
             writer.close()
             return rows
 

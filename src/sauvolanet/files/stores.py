@@ -142,21 +142,29 @@ def is_folder(location: str) -> bool:
 
 def walk(location: str, leave_out: str | None = None) -> Iterator[tuple[str, list[str]]]:
     """Folders below and their files, hidden ones left out: ("", […]), ("sub", […]) …, in a fixed order."""
-    if is_url(location):
-        fs, root = filesystem(location)
-        root = root.strip("/")
-        fs.invalidate_cache()
-        listing = fs.walk(root)
-    else:
-        root = location
-        listing = os.walk(location, onerror=_raise)
     with reading(location):
-        for folder, folders, files in listing:
-            folders[:] = sorted(f for f in folders if not f.startswith(".")
-                                and not (leave_out and join(str(folder), f) == leave_out))  # fmt: skip
-            below = (str(folder).strip("/")[len(root) :].strip("/") if is_url(location)
-                     else os.path.relpath(folder, root).replace(os.sep, "/"))  # fmt: skip
-            yield ("" if below == "." else below), sorted(f for f in files if f and not f.startswith("."))
+        for below, files in _store_walk(location) if is_url(location) else _local_walk(location, leave_out):
+            inside = join(location, below) if below else location
+            if leave_out is None or not f"{inside}/".startswith(f"{leave_out.rstrip('/')}/"):
+                yield below, sorted(f for f in files if f and not f.startswith("."))
+
+
+def _local_walk(location: str, leave_out: str | None) -> Iterator[tuple[str, list[str]]]:
+    for folder, folders, files in os.walk(location, onerror=_raise):
+        # not even looked into: an output folder may hold millions of files
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and str(Path(folder, f)) != leave_out)
+        below = Path(folder).relative_to(location).as_posix()
+        yield ("" if below == "." else below), files
+
+
+def _store_walk(location: str) -> Iterator[tuple[str, list[str]]]:
+    fs, root = filesystem(location)
+    root = root.strip("/")
+    fs.invalidate_cache()
+    for folder, _, files in fs.walk(root, on_error="raise"):
+        below = folder.strip("/")[len(root) :].strip("/")
+        if not any(part.startswith(".") for part in below.split("/")):
+            yield below, files
 
 
 def _raise(problem: OSError) -> None:
