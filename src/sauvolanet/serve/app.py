@@ -1,0 +1,187 @@
+"""The ASGI application: routes, and the guard that every request passes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import re
+from collections.abc import AsyncIterator, Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
+
+from ..errors import SauvolanetError, UnknownName
+from ..explain import explain
+from ..options import Option
+from .describe import methods_json, openapi
+from .guard import Guard
+from .jobs import Job, Jobs
+from .limits import Limits
+from .refusal import ClientGone, Refusal, refusal
+from .upload import Body, Upload
+from .work import BINARIZE, SHAPES, Order, Result, binarize_upload, explain_upload, known_models, read_order
+
+STATIC = Path(__file__).parent / "static"
+EXAMPLES = {"letter": "An old letter: stains, show-through, uneven light",
+            "print": "Book print with worn type",
+            "typescript": "Typewriting, unevenly inked"}  # fmt: skip
+_CHUNK = 256 * 1024
+_ANY = ["GET", "POST", "PUT", "PATCH", "DELETE"]  # the wrong ones get a 405 of our own
+_JOB = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
+Work = Callable[[Upload, Order, Limits, Job], Result]
+
+
+def create_app(limits: Limits | None = None, *, token: str | None = None, model: str | None = None,
+               hosts: tuple[str, ...] | None = None, log: Callable[[str], Any] | None = None,
+               warm: bool = False) -> Guard:  # fmt: skip
+    """The service as an ASGI application.
+
+    token : asked for on /v1 (``Authorization: Bearer``), compared in constant time. model : the default model, a
+    shipped name or a path. hosts : names the Host header may have, None for any. log : takes one line per request.
+    warm : run the default model on a small page at the start, so that the first visitor need not wait for compilers.
+    """
+    limits = limits or Limits()
+    models = known_models(model)
+    jobs = Jobs(limits)
+
+    def posting(work: Work, options: tuple[Option, ...]) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            if request.method != "POST":
+                raise Refusal(405, "send the page with POST", Allow="POST")
+            body = Body(request)
+            try:
+                return await _answer(body, jobs, limits, work, lambda fields: read_order(fields, options, models))
+            except (Refusal, SauvolanetError) as problem:
+                if refusal(problem).status not in (408, 504):
+                    await body.drain(limits)
+                raise
+
+        return endpoint
+
+    async def methods(request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(methods_json, models, limits) | {"examples": EXAMPLES})
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok", "taken": jobs.taken})
+
+    async def progress(request: Request) -> Response:
+        job = jobs.known.get(request.path_params["job"])
+        if job is None:
+            raise Refusal(404, "no such job is under way")
+        return JSONResponse(job.progress())
+
+    async def description(request: Request) -> Response:
+        return JSONResponse(openapi(models, token is not None))
+
+    async def example(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in EXAMPLES:
+            raise Refusal(404, str(UnknownName("example", name, EXAMPLES)))
+        return Response(await run_in_threadpool(example_png, name), media_type="image/png")
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        if warm:
+            jobs.pool.submit(
+                explain, np.tile(np.arange(0, 256, 4, np.uint8), (64, 1)), model=next(iter(models.values()))
+            )
+        yield
+        await run_in_threadpool(jobs.close)
+
+    app = Starlette(
+        routes=[
+            Route("/v1/binarize", posting(binarize_upload, BINARIZE), methods=_ANY),
+            Route("/v1/explain", posting(explain_upload, SHAPES), methods=_ANY),
+            Route("/v1/methods", methods),
+            Route("/v1/progress/{job}", progress),
+            Route("/healthz", health),
+            Route("/openapi.json", description),
+            Route("/examples/{name}.png", example),
+            Mount("/", StaticFiles(directory=STATIC, html=True)),
+        ],
+        exception_handlers={Refusal: _refused, SauvolanetError: _refused, HTTPException: _http, Exception: _refused,
+                            ClientDisconnect: _gone, ClientGone: _gone},
+        lifespan=lifespan,
+    )  # fmt: skip
+    return Guard(app, token, hosts, log)
+
+
+async def _answer(
+    body: Body, jobs: Jobs, limits: Limits, work: Work, read: Callable[[dict[str, str]], Order]
+) -> Response:
+    name = body.request.query_params.get("job")
+    if name is not None and not _JOB.fullmatch(name):
+        raise Refusal(400, "job takes 8 to 64 letters, digits, - and _")
+    with contextlib.ExitStack() as stack:
+        job = stack.enter_context(jobs.admit(name))
+        upload = await body.read(limits)
+        stack.callback(upload.close)
+        order = await run_in_threadpool(read, upload.fields)
+        result = await jobs.run(job, lambda job: work(upload, order, limits, job), body.disconnected())
+        stack.callback(result.close)
+        return _FileResponse(result, stack.pop_all(), limits)
+
+
+class _FileResponse(Response):
+    """A result in pieces; gives up when the client takes none of it for a while. Frees everything at its end."""
+
+    def __init__(self, result: Result, stack: contextlib.ExitStack, limits: Limits) -> None:
+        self.result, self.stack, self.limits = result, stack, limits
+        self.length = result.file.seek(0, io.SEEK_END) or result.file.tell()
+        result.file.seek(0)
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(result.name)}"}
+        super().__init__(None, 200, headers, result.media)
+        self.headers["Content-Length"] = str(self.length)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self.stack:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            left = self.length
+            while left > 0:
+                chunk = self.result.file.read(_CHUNK)
+                left -= len(chunk)
+                try:
+                    async with asyncio.timeout(self.limits.idle_seconds):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": left > 0})
+                except TimeoutError:
+                    raise ClientGone from None
+
+
+async def _refused(request: Request, problem: Exception) -> Response:
+    return refusal(problem).response()
+
+
+async def _http(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    messages = {404: "there is nothing here", 405: f"{request.method} is not possible here"}
+    return Refusal(problem.status_code, messages.get(problem.status_code, problem.detail)).response()
+
+
+async def _gone(request: Request, problem: Exception) -> Response:
+    return Response(status_code=400)  # goes nowhere: the client has hung up
+
+
+@lru_cache
+def example_png(name: str) -> bytes:
+    """A synthetic page as PNG, at 150 dpi."""
+    from PIL import Image
+
+    from .. import synth
+
+    gray = synth.example() if name == "letter" else synth.page(3, kind=name, height=1100, width=800)[0]
+    encoded = io.BytesIO()
+    Image.fromarray(gray).save(encoded, "PNG", dpi=(150, 150))
+    return encoded.getvalue()

@@ -1,0 +1,120 @@
+"""What the service can do, generated from the declarations: ``/v1/methods`` and the OpenAPI description."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from .. import __version__, classic, net
+from ..options import Method, Option
+from .limits import Limits
+from .refusal import CODES
+from .work import BINARIZE, MEDIA, SHAPES
+
+_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
+_MEANING = {400: "A field or its value is not understood", 401: "The token is missing or wrong",
+            408: "The upload was too slow", 413: "Too many bytes, pixels or pages", 415: "Not a kind that is read",
+            422: "The file is damaged", 503: "The queue is full; Retry-After says when to try again",
+            504: "The work took too long"}  # fmt: skip
+
+
+def option_json(option: Option) -> dict[str, Any]:
+    """A declaration for the page's controls."""
+    return {**asdict(option), "type": _TYPES[option.type]}
+
+
+def methods_json(models: dict[str, str], limits: Limits) -> dict[str, Any]:
+    """Models, methods and options with their declarations, the default first."""
+    known = [net.load(place) for place in models.values()]
+    return {
+        "version": __version__,
+        "default": next(iter(models)),
+        "models": [{"name": m.name, "windows": m.architecture.windows, "parameters": m.about["parameters"],
+                    "licence": m.about["licence"], "copyright": m.about["copyright"],
+                    "training": m.about["training"]["partition"]} for m in known],
+        "methods": [{"name": m.name, "title": m.title, "doi": m.doi, "surface": m.surface,
+                     "available": classic.available(m), "extra": m.extra, "presets": m.presets,
+                     "options": [option_json(o) for o in m.all_options]} for m in classic.METHODS.values()],
+        "options": [option_json(o) for o in BINARIZE],
+        "limits": asdict(limits) | {"workers": limits.at_once},
+    }  # fmt: skip
+
+
+def _property(option: Option) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": _TYPES[option.type], "description": f"{option.help} Takes {option.expected()}."}
+    for key, value in (("default", option.default), ("minimum", option.low), ("maximum", option.high)):
+        if value is not None:
+            schema[key] = value
+    if option.choices:
+        schema["enum"] = list(option.choices)
+    return schema
+
+
+def _form(options: tuple[Option, ...], models: dict[str, str]) -> dict[str, Any]:
+    """A form is the file, the options, and either a model or one of the methods with its own options."""
+
+    def method(m: Method) -> dict[str, Any]:
+        own = {o.name: _property(o) for o in m.all_options}
+        return {"title": m.title, "required": ["method"], "properties": {"method": {"const": m.name}, **own}}
+
+    model = {"type": "string", "enum": list(models), "default": next(iter(models)), "description": "A trained model."}
+    return {
+        "type": "object",
+        "required": ["file"],
+        "properties": {"file": {"type": "string", "format": "binary", "description": "An image, TIFF or PDF."},
+                       **{o.name: _property(o) for o in options}},
+        "anyOf": [{"title": "A model", "properties": {"model": model}},
+                  *(method(m) for m in classic.METHODS.values() if classic.available(m))],
+    }  # fmt: skip
+
+
+def openapi(models: dict[str, str], token: bool) -> dict[str, Any]:
+    """The OpenAPI 3.1 description."""
+    error = {"type": "object", "required": ["error"], "properties": {"error": {
+        "type": "object", "required": ["code", "message"],
+        "properties": {"code": {"enum": sorted(CODES.values())}, "message": {"type": "string"}}}}}  # fmt: skip
+    refused: dict[str, Any] = {
+        str(status): {
+            "description": meaning,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+        }
+        for status, meaning in _MEANING.items()
+    }
+    refused["503"]["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
+    job = {"name": "job", "in": "query", "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{8,64}$"},
+           "description": "A name of your choice under which /v1/progress tells how far the request is."}  # fmt: skip
+
+    def post(summary: str, options: tuple[Option, ...], media: list[str]) -> dict[str, Any]:
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        answer = {"description": "The result", "content": dict.fromkeys(media, binary)}
+        form = {"required": True, "content": {"multipart/form-data": {"schema": _form(options, models)}}}
+        return {
+            "post": {
+                "summary": summary,
+                "parameters": [job],
+                "requestBody": form,
+                "responses": {"200": answer, **refused},
+            }
+        }
+
+    def get(summary: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+        answer = {"200": {"description": summary, "content": {"application/json": {"schema": {"type": "object"}}}}}
+        return {"get": {"summary": summary, "parameters": list(parameters), "responses": answer}}
+
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "sauvolanet", "version": __version__,
+                 "description": "Document binarization: black ink on white paper. Nothing is kept after the response."},
+        "paths": {
+            "/v1/binarize": post("A document in black and white", BINARIZE, list(MEDIA.values())),
+            "/v1/explain": post("How one page was decided: a zip of PNGs and meta.json", SHAPES, ["application/zip"]),
+            "/v1/methods": get("Models, methods, options and limits"),
+            "/v1/progress/{job}": get("How far a request is", {**job, "in": "path", "required": True}),
+            "/healthz": get("Whether the service is up"),
+        },
+        "components": {"schemas": {"Error": error}},
+    }  # fmt: skip
+    if token:
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+    return document

@@ -1,0 +1,78 @@
+"""What every request passes: host, origin and token are checked, security headers added, one line logged."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import Message, Receive, Scope, Send
+
+from .refusal import Refusal
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Guard:
+    """Wraps the application; see `create_app` for the arguments."""
+
+    def __init__(
+        self, app: Starlette, token: str | None, hosts: tuple[str, ...] | None, log: Callable[[str], Any] | None
+    ) -> None:
+        self.app, self.token, self.hosts, self.log = app, token, hosts, log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begin, status, sent = time.perf_counter(), 0, 0
+
+        async def guarded(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", "no-store" if scope["path"].startswith("/v1/") else "no-cache")
+            sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            try:
+                self.check(scope["path"], Headers(scope=scope))
+            except Refusal as refused:
+                await refused.response()(scope, receive, guarded)
+            else:
+                await self.app(scope, receive, guarded)
+        finally:
+            if self.log and not scope["path"].startswith("/v1/progress/"):
+                client = scope["client"][0] if scope.get("client") else "-"
+                path = scope.get("raw_path", b"").decode("ascii", "replace").split("?")[0]
+                self.log(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {client} {scope['method']} {path} {status or 'gone'} "
+                         f"{time.perf_counter() - begin:.3f} s {sent} bytes")  # fmt: skip
+
+    def check(self, path: str, headers: Headers) -> None:
+        """Refuse requests under a foreign name (a page that rebinds DNS), from other pages, and without the token."""
+        host = headers.get("host", "")
+        if self.hosts is not None and urlsplit(f"//{host}").hostname not in self.hosts:
+            raise Refusal(400, f"this service does not answer to that host name; known: {', '.join(self.hosts)}")
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise Refusal(400, "requests from other web pages are refused")
+        if self.token is not None and path.startswith("/v1/"):
+            given = headers.get("authorization", "").removeprefix("Bearer ")
+            if not hmac.compare_digest(given.encode(), self.token.encode()):
+                raise Refusal(401, "the token is missing or wrong", WWW_Authenticate="Bearer")

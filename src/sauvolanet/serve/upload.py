@@ -1,0 +1,157 @@
+"""The body of a request: multipart, read as it comes, with a limit on bytes and on time; checked before any decoder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import IO
+
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
+from starlette.types import Message
+
+from .limits import Limits
+from .refusal import Refusal
+
+_FIELDS = 64  # more than any method has options
+_FIELD_BYTES = 10_000
+_DRAIN_SECONDS = 2.0
+_MEDIA = ("image/", "application/pdf", "application/octet-stream")
+_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"GIF87a", b"GIF89a", b"BM",
+           b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"\0\0\0\x0cjP  ", b"\xff\x4f\xff\x51")  # fmt: skip
+
+
+@dataclass
+class Upload:
+    """What the client sent: the file (temporary, gone after `close`), its plain name, and the other fields."""
+
+    file: IO[bytes]
+    name: str
+    fields: dict[str, str]
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class Body:
+    """The body of a request, and whether all of it has come."""
+
+    def __init__(self, request: Request) -> None:
+        self.ended = False
+        self.request = Request(request.scope, self._receive)
+        self._source = request.receive
+
+    async def _receive(self) -> Message:
+        message = await self._source()
+        self.ended |= message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    async def read(self, limits: Limits) -> Upload:
+        """Read all of it, or raise the Refusal that says what is wrong with it."""
+        headers = self.request.headers
+        if headers.get("content-type", "").split(";")[0].strip().lower() != "multipart/form-data":
+            raise Refusal(415, "send the page as multipart/form-data, in the field 'file'")
+        if headers.get("content-encoding", "identity") != "identity":
+            raise Refusal(415, "a compressed request body is not accepted")
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) > limits.max_upload:
+            raise _too_many_bytes(limits)
+        parser = MultiPartParser(
+            headers, self._limited(limits), max_files=1, max_fields=_FIELDS, max_part_size=_FIELD_BYTES
+        )
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                form = await parser.parse()
+        except TimeoutError:
+            late = f"the upload took longer than {limits.body_seconds:g} seconds"
+            raise Refusal(408, late, Connection="close") from None
+        except MultiPartException as problem:
+            raise Refusal(400, f"the multipart body is malformed: {problem.message}") from None
+        except (UnicodeError, ValueError, LookupError):
+            raise Refusal(400, "the multipart body is malformed") from None
+        try:
+            return _checked(form.multi_items(), limits)
+        except BaseException:
+            await form.close()
+            raise
+
+    async def _limited(self, limits: Limits) -> AsyncGenerator[bytes, None]:
+        total = 0
+        async for chunk in self.request.stream():
+            total += len(chunk)
+            if total > limits.max_upload:
+                raise _too_many_bytes(limits)
+            yield chunk
+
+    async def drain(self, limits: Limits) -> None:
+        """Read on for a moment after a refusal: a client that is still sending would not see the answer."""
+        left = limits.max_upload
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while left > 0 and not self.ended:
+                    left -= len((await self._receive()).get("body", b""))
+
+    async def disconnected(self) -> None:
+        """Ends when the client has hung up; to be called when the body has come."""
+        while (await self._source())["type"] != "http.disconnect":
+            pass
+
+
+def _too_many_bytes(limits: Limits) -> Refusal:
+    return Refusal(413, f"the upload has more than {limits.max_upload} bytes")
+
+
+def _checked(items: list[tuple[str, UploadFile | str]], limits: Limits) -> Upload:
+    fields: dict[str, str] = {}
+    found: UploadFile | None = None
+    for name, value in items:
+        if isinstance(value, UploadFile):
+            if name != "file":
+                raise Refusal(400, "the page belongs into the field 'file'")
+            found = value
+        elif name == "file":
+            raise Refusal(400, "the field 'file' must be a file, with a file name")
+        elif name in fields:
+            raise Refusal(400, f"the field '{name}' is there twice")
+        elif value:  # a form sends what was left empty, too
+            fields[name] = value
+    if found is None:
+        raise Refusal(400, "no page: the field 'file' is missing")
+    name = found.filename or ""
+    if name in ("", ".", "..") or len(name) > 255 or any(c in '/\\:*?"<>|' or not c.isprintable() for c in name):
+        raise Refusal(400, "the file's name must be a plain name, without folders or control characters")
+    if not (found.content_type or "application/octet-stream").lower().startswith(_MEDIA):
+        raise Refusal(415, f"{name} is said to be {found.content_type}; images and PDF are accepted")
+    if not found.size:
+        raise Refusal(422, f"{name} is empty")
+    _check_start(found.file, name, limits)
+    return Upload(found.file, name, fields)
+
+
+def _check_start(file: IO[bytes], name: str, limits: Limits) -> None:
+    """Look at the first bytes: only kinds that we read go further, and no TIFF with an endless chain of pages."""
+    start = file.read(1024)
+    if not (start.startswith(_STARTS) or b"%PDF-" in start or (start[:4] == b"RIFF" and start[8:12] == b"WEBP")):
+        raise Refusal(
+            415, f"{name} is not an image or PDF; PNG, JPEG, TIFF, JPEG 2000, WebP, BMP, PNM, GIF and PDF are read"
+        )
+    if start[:4] in (b"II*\0", b"MM\0*"):
+        order = "<" if start[:2] == b"II" else ">"
+        at, seen = start[4:8], set()
+        while len(at) == 4 and (place := struct.unpack(order + "I", at)[0]):
+            if place in seen:
+                raise Refusal(422, f"{name} is damaged: its pages form a ring")
+            seen.add(place)
+            if len(seen) > 4 * limits.max_pages:  # reduced copies of pages are no pages
+                raise Refusal(413, f"{name} has more than {limits.max_pages} pages")
+            file.seek(place)
+            count = file.read(2)
+            if len(count) < 2:
+                break  # the decoder says what is missing
+            file.seek(place + 2 + 12 * struct.unpack(order + "H", count)[0])
+            at = file.read(4)
+    file.seek(0)

@@ -1,0 +1,95 @@
+"""A real service in a thread of the test process, and pages to send to it."""
+
+from __future__ import annotations
+
+import io
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sauvolanet import synth
+from sauvolanet.windows import Gray
+
+httpx = pytest.importorskip("httpx")
+uvicorn = pytest.importorskip("uvicorn")
+
+
+class Service:
+    """A running service: its address, its log, and a way to stop it as Ctrl-C does."""
+
+    def __init__(self, **options: Any) -> None:
+        from sauvolanet.serve import Limits, create_app
+        from sauvolanet.serve.run import patient_for
+
+        self.log: list[str] = []
+        limits = options.pop("limits", Limits(queue=4))
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        app = create_app(limits, log=self.log.append, **options)
+        config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, lifespan="on", ws="none",
+                                http=patient_for(limits.idle_seconds), timeout_graceful_shutdown=20)  # fmt: skip
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]})
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+        self.client = httpx.Client(base_url=self.url, timeout=60)
+
+    def post(self, path: str, page: bytes, name: str = "page.png", **fields: Any) -> httpx.Response:
+        return self.client.post(path, files={"file": (name, page)}, data=fields)
+
+    def stop(self) -> None:
+        self.client.close()
+        self.server.should_exit = True
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[Service]:
+    running = Service()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Service]]:
+    """Starts a service with limits of its own; it is stopped at the end."""
+    running: list[Service] = []
+
+    def begin(**options: Any) -> Service:
+        running.append(Service(**options))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        if one.thread.is_alive():
+            one.stop()
+
+
+@pytest.fixture(scope="session")
+def gray() -> Gray:
+    return synth.page(5, kind="manuscript", height=150, width=200)[0]
+
+
+def encode(gray: Gray, kind: str = "PNG", **options: Any) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(gray).save(file, kind, **options)
+    return file.getvalue()
+
+
+def decode(data: bytes) -> np.ndarray:
+    """Ink (True = ink) of a 1-bit PNG or TIFF."""
+    return ~np.asarray(Image.open(io.BytesIO(data)).convert("1"))
+
+
+@pytest.fixture(scope="session")
+def png(gray: Gray) -> bytes:
+    return encode(gray, dpi=(300, 300))
