@@ -113,3 +113,44 @@ def attend(logits, mean, deviation, k, r, constants, attention, threshold):
     bits = np.empty(size, np.int32)
     _attend(logits, mean, deviation, k / r, np.float32(1) - k, constants, attention.size > 0, attention, threshold,
             np.empty(size, np.float32), np.empty(size, np.float32), bits, bits.view(np.float32))  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def unfold(head, scaled, mean, near, fold, choices, top, out):
+    """Logits at full resolution from the folded head, then gray and gray − mean of the windows in ``near``."""
+    height, width, inputs = out.shape
+    for i in range(height):
+        y = top + i
+        for x in range(width):
+            at = ((y % fold) * fold + x % fold) * choices
+            cell = head[y // fold, x // fold]
+            for c in range(choices):
+                out[i, x, c] = cell[at + c]
+            if inputs > choices:
+                g = scaled[y, x]
+                out[i, x, choices] = g
+                for c in range(near.shape[0]):
+                    out[i, x, choices + 1 + c] = g - mean[y, x, near[c]]
+
+
+@njit(nogil=True, cache=True)
+def row_sums(z, out):
+    """out (H, 2, C) float64: sums and sums of squares of each row."""
+    height, width, channels = z.shape
+    for i in range(height):
+        for j in range(width):
+            for c in range(channels):
+                v = np.float64(z[i, j, c])
+                out[i, 0, c] += v
+                out[i, 1, c] += v * v
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def normalise(z, scale, shift):
+    """z = max(z · scale + shift, 0) per channel."""
+    height, width, channels = z.shape
+    for i in range(height):
+        for j in range(width):
+            for c in range(channels):
+                v = z[i, j, c] * scale[c] + shift[c]
+                z[i, j, c] = v if v > 0 else np.float32(0)

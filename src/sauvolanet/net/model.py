@@ -22,7 +22,7 @@ from ..page import PageNumbers
 from ..windows import Gray, Surface
 from .architecture import Architecture, architecture_from_json
 from .features import Array, Scale, page_scale
-from .run import TILE_PIXELS, Layer, Network, halo_of
+from .run import Layer, Network, halo_of
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent.parent / "models"
@@ -67,11 +67,11 @@ class Model:
         return page_scale(numbers, self.about["scaling"])
 
     def tiles(self, gray: Gray, numbers: PageNumbers, threads: int | None = None,
-              largest: int = TILE_PIXELS) -> Iterator[tuple[tuple[slice, slice], Surface]]:  # fmt: skip
+              largest: int | None = None) -> Iterator[tuple[tuple[slice, slice], Surface]]:  # fmt: skip
         """The surface tile by tile: (rows, columns), float32 on the 0–255 scale; ink is gray < surface."""
         return self.network.tiles(gray, numbers, self.scale(numbers), threads, largest)
 
-    def surface(self, gray: Gray, numbers: PageNumbers, threads: int | None = None, largest: int = TILE_PIXELS) -> Surface:
+    def surface(self, gray: Gray, numbers: PageNumbers, threads: int | None = None, largest: int | None = None) -> Surface:
         """The whole surface: float32 (H, W) on the 0–255 scale; ink is gray < surface."""
         out = np.empty(gray.shape, np.float32)
         for core, part in self.tiles(gray, numbers, threads, largest):

@@ -11,13 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..page import PageNumbers
 from ..windows import Gray, Surface, compiled, run_bands
 from .architecture import Architecture
 from .features import Array, Scale, features, page_numbers, statistics
 
-TILE_PIXELS = 12_000_000  # larger pages are cut into tiles of at most this many pixels, halo included
+TILE_BYTES = 800_000_000  # about what a tile may take; larger pages are cut
+# a network with page-wide statistics computes every layer again for each of its layers once a page is cut
+TILE_BYTES_INSTANCE = 4_000_000_000
+BAND = 32  # rows that go through the steps at full resolution together, small enough for the cache
 
 
 @dataclass(frozen=True)
@@ -44,16 +48,18 @@ class Tile:
         return tuple(slice(c.start - r.start, c.stop - r.start) for c, r in zip(self.core, self.read, strict=True))  # type: ignore[return-value]
 
 
-def cut(height: int, width: int, halo: int, multiple: int, largest: int) -> list[Tile]:
-    """Tiles whose cores cover the page; cores begin at multiples, so that pooling falls as on the whole page."""
+def cut(height: int, width: int, halo: int, multiple: int, largest: int, whole_rows: bool) -> list[Tile]:
+    """Tiles whose cores cover the page; cores begin at multiples, so that pooling falls as on the whole page.
+
+    largest : pixels of a tile with its halo. whole_rows : never cut a row, so that sums per row are always the same.
+    """
     rows = columns = 1
     while True:
         tall, wide = (_step(n, parts, multiple) for n, parts in ((height, rows), (width, columns)))
-        if (tall + 2 * halo) * (wide + 2 * halo) <= largest or rows * columns == 1 and height * width <= largest:
+        area = min(tall + 2 * halo, height) * min(wide + 2 * halo, width)
+        if area <= largest or (tall <= multiple and (whole_rows or wide <= multiple)):
             break
-        if tall <= multiple and wide <= multiple:
-            break
-        if tall >= wide:
+        if whole_rows or tall >= wide:
             rows += 1
         else:
             columns += 1
@@ -154,48 +160,66 @@ class Network:
     r: Array
 
     def tiles(self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None,
-              largest: int = TILE_PIXELS) -> Iterator[tuple[tuple[slice, slice], Surface]]:  # fmt: skip
-        """The surface on the page's 0–255 scale, tile by tile."""
-        for core, logits, mean, deviation, _ in self._attention_tiles(gray, numbers, scale, threads, largest):
-            yield core, scale.to_gray(self.attend(logits, mean, deviation, threads)[1])
+              largest: int | None = None) -> Iterator[tuple[tuple[slice, slice], Surface]]:  # fmt: skip
+        """The surface on the page's 0–255 scale, tile by tile; largest : pixels of a tile with its halo."""
+        for core, threshold, _, _, _ in self._run(gray, numbers, scale, threads, largest, keep=False):
+            yield core, scale.to_gray(threshold)
 
     def explain(self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
         """Sauvola thresholds (H, W, windows) and surface on the 0–255 scale, attention (H, W, choices)."""
         arch = self.architecture
         surfaces = np.empty((*gray.shape, len(arch.windows)), np.float32)
         attention = np.empty((*gray.shape, arch.choices), np.float32)
-        threshold = np.empty(gray.shape, np.float32)
-        for core, logits, mean, deviation, _ in self._attention_tiles(gray, numbers, scale, threads, TILE_PIXELS):
-            attention[core], t = self.attend(logits, mean, deviation, threads, keep=True)
-            threshold[core] = scale.to_gray(t)
+        surface = np.empty(gray.shape, np.float32)
+        for core, threshold, weights, mean, deviation in self._run(gray, numbers, scale, threads, None, keep=True):
+            attention[core] = weights
+            surface[core] = scale.to_gray(threshold)
             surfaces[core] = scale.to_gray(mean * (1 + self.k * (deviation / self.r - 1)))
-        return surfaces, attention, threshold
+        return surfaces, attention, surface
 
-    def _attention_tiles(self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None,
-                         largest: int) -> Iterator[tuple[tuple[slice, slice], Array, Array, Array, Array]]:  # fmt: skip
+    def _run(self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None, largest: int | None,
+             keep: bool) -> Iterator[tuple[tuple[slice, slice], Array, Array, Array, Array]]:  # fmt: skip
+        """Core, threshold, attention, mean and deviation of each tile, on the scaled gray."""
         arch = self.architecture
         known = page_numbers(numbers, scale)
-        tiles = cut(*gray.shape, halo_of(arch), arch.multiple, largest)
+        instance = arch.norm == "instance"
+        largest = largest or (TILE_BYTES_INSTANCE if instance else TILE_BYTES) // self.bytes_per_pixel
+        tiles = cut(*gray.shape, halo_of(arch), arch.multiple, largest, whole_rows=instance)
         norms: dict[str, tuple[Array, Array]] = {}
-        if arch.norm == "instance":
-            self._gather(gray, tiles, scale, known, norms, threads)
+        if instance and len(tiles) > 1:
+            for name in self._normalised:
+                self._gather(name, gray, tiles, scale, known, norms, threads)
         for tile in tiles:
             scaled, mean, deviation = self._statistics(gray, tile, scale, threads)
-            logits = self._logits(scaled, mean, deviation, known, norms, threads)
+            head = self._head(scaled, mean, deviation, known, norms, threads)
             core = tile.inside()
-            yield tile.core, logits[core], mean[core], deviation[core], scaled[core]
+            threshold, attention = self._decide(head, scaled, mean, deviation, core, threads, keep)
+            yield tile.core, threshold, attention, mean[core], deviation[core]
+
+    @property
+    def _normalised(self) -> list[str]:
+        return [name for name, *_, normalised, _ in self.architecture.convolutions() if normalised]
+
+    @property
+    def bytes_per_pixel(self) -> int:
+        """About what a tile takes: statistics, and the two largest neighbouring layers."""
+        arch = self.architecture
+        layers = [(i + 2 * o) / span**2 for name, i, o, *_, span in arch.convolutions() if not name.startswith("refine")]
+        return int(4 * (2 * len(arch.windows) + 1 + max(layers)))
 
     def _statistics(self, gray: Gray, tile: Tile, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
         mean, deviation = statistics(gray, self.architecture.windows, scale, tile.read, threads)
         scaled = (gray[tile.read] - np.float32(scale.low)) * np.float32(scale.gain)
         return scaled, mean, deviation
 
-    def _logits(self, scaled: Array, mean: Array, deviation: Array, known: Array, norms: dict[str, tuple[Array, Array]],
-                threads: int | None, until: str = "") -> Array:  # fmt: skip
-        """The logits of a tile; with ``until`` the plain convolution of that layer instead (to gather statistics)."""
+    def _head(self, scaled: Array, mean: Array, deviation: Array, known: Array, norms: dict[str, tuple[Array, Array]],
+              threads: int | None, until: str = "") -> Array:  # fmt: skip
+        """The head's output for a tile, still folded; with ``until`` that layer's plain convolution instead.
+
+        Page-wide statistics that ``norms`` lacks are taken from the tile, which is then the whole page.
+        """
         arch = self.architecture
-        height, width = scaled.shape
-        padding = [(0, -n % arch.multiple) for n in (height, width)]
+        padding = [(0, -n % arch.multiple) for n in scaled.shape]
         if any(p[1] for p in padding):
             scaled = np.pad(scaled, padding, mode="edge")
             mean, deviation = (np.pad(v, [*padding, (0, 0)], mode="edge") for v in (mean, deviation))
@@ -206,55 +230,128 @@ class Network:
                 kept.append(x)
                 x = pool(x, threads)
             for i in range(len(widths)):
-                name = f"down{depth}.{i}"
-                x = convolve(x, self.layers[name], threads)
-                if name == until:
-                    return x[:height, :width]
-                if name in norms:
-                    mu, inverse = norms[name]
-                    x -= mu
-                    x *= inverse
-                    np.maximum(x, 0, out=x)
+                x = self._layer(f"down{depth}.{i}", x, norms, threads, until)
+                if until == f"down{depth}.{i}":
+                    return x
         for depth in range(len(arch.widths) - 2, -1, -1):
             x = add_enlarged(kept.pop(), convolve(x, self.layers[f"reduce{depth}"], threads), threads)
-            x = convolve(x, self.layers[f"up{depth}"], threads)
-        logits = convolve(x, self.layers["head"], threads)[..., : self.layers["head"].outputs]
-        if arch.fold > 1:
-            f, (h, w) = arch.fold, logits.shape[:2]
-            logits = logits.reshape(h, w, f, f, -1).transpose(0, 2, 1, 3, 4).reshape(h * f, w * f, -1)
-        if arch.refine:
-            near = [mean[..., arch.windows.index(w)] for w in arch.refine_windows]
-            seen = np.stack([scaled, *(scaled - m for m in near)], -1)
-            x = convolve(np.concatenate([logits, seen], -1), self.layers["refine0"], threads)
-            logits = logits + convolve(x, self.layers["refine1"], threads)[..., : arch.choices]
-        return logits[:height, :width]
+            x = self._layer(f"up{depth}", x, norms, threads, until)
+            if until == f"up{depth}":
+                return x
+        return convolve(x, self.layers["head"], threads)
 
-    def _gather(self, gray: Gray, tiles: list[Tile], scale: Scale, known: Array, norms: dict[str, tuple[Array, Array]],
-                threads: int | None) -> None:  # fmt: skip
-        """Mean and 1 / deviation over the page for every normalised layer: one pass over the tiles per layer."""
-        for name in [name for name, *_, normalised, _ in self.architecture.convolutions() if normalised]:
-            channels = len(self.layers[name].bias)
-            rows = np.zeros((gray.shape[0], 2, channels))
-            for tile in tiles:
-                z = self._logits(*self._statistics(gray, tile, scale, threads), known, norms, threads, until=name)
-                z = z[tile.inside()].astype(np.float64)
-                rows[tile.core[0], 0] += z.sum(1)
-                rows[tile.core[0], 1] += (z * z).sum(1)
-            mu, square = rows.sum(0) / gray.size
-            deviation = np.sqrt(np.maximum(square - mu * mu, 1e-10))
-            norms[name] = mu.astype(np.float32), (1 / deviation).astype(np.float32)
+    def _layer(self, name: str, x: Array, norms: dict[str, tuple[Array, Array]], threads: int | None, until: str) -> Array:
+        """A convolution with its normalisation and ReLU; the plain convolution if it is the one asked for."""
+        z = convolve(x, self.layers[name], threads)
+        if self.architecture.norm == "batch" or name == until:
+            return z
+        scale, shift = norms[name] if name in norms else page_norm(row_sums(z, threads), z.shape[0] * z.shape[1])
+        return normalise(z, scale, shift, threads)
 
-    def attend(self, logits: Array, mean: Array, deviation: Array, threads: int | None, keep: bool = False) -> tuple[Array, Array]:
-        """Attention (empty unless it is to be kept) and threshold, on the scaled gray."""
-        constants = np.asarray(self.architecture.constants, np.float32)
-        kernels = compiled("sauvolanet.net.feature_kernels")
-        if kernels is None:
-            return attend_numpy(logits, mean, deviation, self.k, self.r, constants)
-        attention = np.empty(logits.shape if keep else (len(logits), 0, 0), np.float32)
-        threshold = np.empty(logits.shape[:2], np.float32)
-        run_bands(len(logits), threads, lambda a, b: kernels.attend(
-            logits[a:b], mean[a:b], deviation[a:b], self.k, self.r, constants, attention[a:b], threshold[a:b]))  # fmt: skip
-        return attention, threshold
+    def _gather(self, name: str, gray: Gray, tiles: list[Tile], scale: Scale, known: Array,
+                norms: dict[str, tuple[Array, Array]], threads: int | None) -> None:  # fmt: skip
+        """Add the page-wide statistics of one layer: its sums per row of the page, over all tiles."""
+        span = next(span for layer, *_, span in self.architecture.convolutions() if layer == name)
+        rows = [
+            row_sums(self._head(*self._statistics(gray, tile, scale, threads), known, norms, threads, until=name),
+                     threads)[tile.inside()[0].start // span : -(-tile.inside()[0].stop // span)]
+            for tile in tiles
+        ]  # fmt: skip
+        count = sum(map(len, rows)) * -(-gray.shape[1] // span)
+        norms[name] = page_norm(np.concatenate(rows), count)
+
+    def _decide(self, head: Array, scaled: Array, mean: Array, deviation: Array, core: tuple[slice, slice],
+                threads: int | None, keep: bool) -> tuple[Array, Array]:  # fmt: skip
+        """Threshold and attention of a tile's core: unfolding, refinement and AST, a band of rows at a time."""
+        arch = self.architecture
+        rows, columns = core
+        shape = (rows.stop - rows.start, columns.stop - columns.start)
+        threshold = np.empty(shape, np.float32)
+        attention = np.empty((*shape, arch.choices if keep else 0), np.float32)
+        constants = np.asarray(arch.constants, np.float32)
+        margin = 2 if arch.refine else 0
+
+        def work(first: int, last: int) -> None:
+            for a in range(first, last, BAND):
+                b = min(a + BAND, last)
+                top, bottom = max(rows.start + a - margin, 0), min(rows.start + b + margin, len(scaled))
+                logits = unfold(arch, head, scaled, mean, top, bottom)
+                if arch.refine:
+                    x = convolve(logits, self.layers["refine0"], 1)
+                    logits[..., : arch.choices] += convolve(x, self.layers["refine1"], 1)[..., : arch.choices]
+                here = (slice(rows.start + a, rows.start + b), columns)
+                inner = logits[rows.start + a - top : rows.start + b - top, columns, : arch.choices]
+                attend(inner, mean[here], deviation[here], self.k, self.r, constants, attention[a:b], threshold[a:b])
+
+        run_bands(shape[0], threads, work)
+        return threshold, attention
+
+
+def row_sums(z: Array, threads: int | None) -> npt.NDArray[np.float64]:
+    """(H, 2, C): sums and sums of squares of each row, the same whatever the tile."""
+    out = np.zeros((z.shape[0], 2, z.shape[2]))
+    kernels = compiled("sauvolanet.net.feature_kernels")
+    if kernels is None:
+        wide = z.astype(np.float64)
+        out[:, 0], out[:, 1] = wide.sum(1), (wide * wide).sum(1)
+    else:
+        run_bands(len(z), threads, lambda a, b: kernels.row_sums(z[a:b], out[a:b]))
+    return out
+
+
+def page_norm(rows: npt.NDArray[np.float64], count: int) -> tuple[Array, Array]:
+    """Scale and shift of instance normalisation from the sums of all rows; deviation floored at 1e-5."""
+    mean, square = rows.sum(0) / count
+    inverse = 1 / np.sqrt(np.maximum(square - mean * mean, 1e-10))
+    return inverse.astype(np.float32), (-mean * inverse).astype(np.float32)
+
+
+def normalise(z: Array, scale: Array, shift: Array, threads: int | None) -> Array:
+    """max(z · scale + shift, 0) per channel, in place."""
+    kernels = compiled("sauvolanet.net.feature_kernels")
+    if kernels is None:
+        return np.maximum(z * scale + shift, 0)
+    run_bands(len(z), threads, lambda a, b: kernels.normalise(z[a:b], scale, shift))
+    return z
+
+
+def unfold(arch: Architecture, head: Array, scaled: Array, mean: Array, top: int, bottom: int) -> Array:
+    """Rows top … bottom − 1 at full resolution: the logits, and behind them what the refinement sees besides."""
+    fold, width = arch.fold, scaled.shape[1]
+    if fold == 1 and not arch.refine:
+        return head[top:bottom, :width]
+    out = np.empty((bottom - top, width, arch.refine_inputs if arch.refine else arch.choices), np.float32)
+    near = np.array([arch.windows.index(w) for w in arch.refine_windows] if arch.refine else [], np.intp)
+    kernels = compiled("sauvolanet.net.feature_kernels")
+    (unfold_numpy if kernels is None else kernels.unfold)(head, scaled, mean, near, fold, arch.choices, top, out)
+    return out
+
+
+def unfold_numpy(head: Array, scaled: Array, mean: Array, near: npt.NDArray[np.intp], fold: int, choices: int, top: int,
+                 out: Array) -> None:  # fmt: skip
+    """The truth of the unfolding: the logits of pixel (a, b) of a cell are its channels (a · fold + b) · choices …"""
+    height, width, inputs = out.shape
+    y, x = np.arange(top, top + height), np.arange(width)
+    cells = head[y[:, None] // fold, x[None] // fold, : fold * fold * choices]
+    pixel = (y % fold)[:, None] * fold + (x % fold)[None]
+    pick = pixel[..., None] * choices + np.arange(choices)
+    out[..., :choices] = np.take_along_axis(cells, pick, 2)
+    if inputs > choices:
+        gray = scaled[top : top + height]
+        out[..., choices] = gray
+        out[..., choices + 1 :] = gray[..., None] - mean[top : top + height][..., near]
+
+
+def attend(logits: Array, mean: Array, deviation: Array, k: Array, r: Array, constants: Array, attention: Array,
+           threshold: Array) -> None:  # fmt: skip
+    """AST into ``threshold``, and the attention where there is room for it."""
+    kernels = compiled("sauvolanet.net.feature_kernels")
+    if kernels is not None:
+        kernels.attend(logits, mean, deviation, k, r, constants, attention, threshold)
+        return
+    weights, threshold[:] = attend_numpy(logits, mean, deviation, k, r, constants)
+    if attention.size:
+        attention[:] = weights
 
 
 def attend_numpy(logits: Array, mean: Array, deviation: Array, k: Array, r: Array, constants: Array) -> tuple[Array, Array]:
