@@ -1,0 +1,103 @@
+"""The parts that methods are built of, against peers and arrays worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sauvolanet.classic import components, edges, howe, sauvola_ms, sauvola_swt
+from sauvolanet.windows import Gray
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.6, 0.95])
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_components_are_those_of_scipy(share: float, diagonal: bool) -> None:
+    ndimage = pytest.importorskip("scipy.ndimage")
+    mask = np.random.default_rng(7).random((61, 83)) < share
+    labels, _ = ndimage.label(mask, np.ones((3, 3)) if diagonal else None)
+    runs = components.runs_of(mask, diagonal)
+    assert runs.component.tolist() == components.link_numpy(runs.row, runs.first, runs.last, int(diagonal)).tolist()
+    theirs = labels[runs.row, runs.first]
+    assert len(set(zip(theirs.tolist(), runs.component.tolist(), strict=True))) == len(set(theirs.tolist()))
+    np.testing.assert_array_equal(runs.sizes(), np.bincount(labels.ravel())[theirs])
+    np.testing.assert_array_equal(runs.paint(np.ones(len(runs.row), bool), mask.shape), mask)
+
+
+def test_touching_keeps_whole_components() -> None:
+    mask = np.array([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 1]], bool)
+    seeds = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], bool)
+    assert components.touching(mask, seeds).astype(int).tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
+    assert not components.touching(np.zeros((3, 3), bool), np.ones((3, 3), bool)).any()
+
+
+def test_nearest_label_by_steps_in_eight_directions() -> None:
+    ndimage = pytest.importorskip("scipy.ndimage")
+    rng = np.random.default_rng(2)
+    labels = np.where(rng.random((40, 50)) < 0.01, rng.integers(1, 5, (40, 50)), 0).astype(np.uint8)
+    steps = np.stack([ndimage.distance_transform_cdt(labels != k, "chessboard") for k in range(1, 5)])
+    np.testing.assert_array_equal(sauvola_ms.nearest(labels), steps.argmin(0) + 1)
+    assert not sauvola_ms.nearest(np.zeros((3, 4), np.uint8)).any()
+
+
+def test_edge_of_a_step_is_one_pixel_wide() -> None:
+    page = np.full((20, 30), 200, np.uint8)
+    page[:, 14:] = 40
+    found = edges.Gradient(page, 1.0).edges(0.1, 0.3)
+    assert set(np.nonzero(found)[1]) <= {13, 14}
+    assert (found[2:-2].sum(1) == 1).all()
+
+
+def test_thinning_one_round() -> None:
+    bar = np.zeros((7, 9), bool)
+    bar[2:5, 1:8] = True
+    thin = edges.thin_once(bar)
+    assert thin[3, 2:7].all()
+    assert not thin[2].any()
+    assert not thin[4, 2:].any()
+
+
+def stripes(width: int) -> Gray:
+    page = np.full((60, 90), 220, np.uint8)
+    for left in range(10, 80, 20):
+        page[5:55, left : left + width] = 30
+    return page
+
+
+def test_stroke_width_transform_measures_bars() -> None:
+    for width in (4, 7):
+        widths = sauvola_swt.stroke_widths(stripes(width))
+        assert abs(int(np.median(widths[20:40, 10 : 10 + width])) - width) <= 1
+        assert (widths[20:40, 10 + width + 3 : 27] == 0).all()
+
+
+def test_stroke_width_of_edges() -> None:
+    marks = np.zeros((4, 40), bool)
+    marks[:, [5, 11, 17, 30]] = True
+    assert edges.stroke_width(np.full((4, 40), 9, np.uint8), marks) == 6
+    assert edges.stroke_width(np.full((4, 40), 9, np.uint8), np.zeros((4, 40), bool)) == 3
+
+
+def test_compiled_cut_is_that_of_pymaxflow() -> None:
+    pytest.importorskip("maxflow")
+    rng = np.random.default_rng(5)
+    for shape in ((30, 40), (1, 9), (9, 1), (2, 2)):
+        laplacian = np.round(rng.normal(0, 12, shape) * 2).astype(np.float32) / 2
+        down, side = rng.random((shape[0] - 1, shape[1])) < 0.8, rng.random((shape[0], shape[1] - 1)) < 0.8
+        costs = np.array([5.0, 20.0, 80.0, 640.0])
+        pairs = zip(
+            howe._cuts(laplacian, down, side, costs), howe.cuts_maxflow(laplacian, down, side, costs), strict=True
+        )
+        for ours, truth in pairs:
+            np.testing.assert_array_equal(ours, truth)
+
+
+def test_the_stable_candidate_lies_in_the_valley() -> None:
+    rng = np.random.default_rng(1)
+    order = rng.permutation(8000)
+    results, bits = [], np.zeros(8000, bool)
+    for change in (900, 800, 500, 100, 5, 5, 5, 100, 600, 900, 900):
+        results.append(np.packbits(bits))
+        bits = bits.copy()
+        bits[order[:change]] ^= True
+        order = np.roll(order, -change)
+    assert howe._stable(results) in (5, 6)

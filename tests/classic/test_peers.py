@@ -1,0 +1,84 @@
+"""Agreement with doxapy and scikit-image on real pages, where the definitions are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from sauvolanet.classic import METHODS
+from sauvolanet.windows import Gray, Ink
+
+R = 128 / 255
+SAME = {
+    "otsu": {},
+    "bernsen": {"window": 75, "contrast": 25, "level": 100},
+    "niblack": {"window": 75, "k": 0.2},
+    "sauvola": {"window": 75, "k": 0.2, "r": R},
+    "wolf": {"window": 75, "k": 0.2},
+    "nick": {"window": 75, "k": -0.2},
+    "bataineh": {},
+    "wan": {"window": 75, "k": 0.2, "r": R},
+    "isauvola": {"window": 75, "k": 0.2, "r": R, "opening": False},
+    # doxapy reads the mask instead of the background, which makes its distance 0.48 of the mean under rough ink
+    "gatos": {"window": 75, "k": 0.2, "r": R, "q": 0.48, "p2": 1.0},
+}
+
+
+def ours(name: str, gray: Gray, options: dict[str, float]) -> Ink:
+    result = METHODS[name].function(gray, **options)
+    return gray < result if METHODS[name].surface else result
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", SAME)
+def test_agrees_with_doxapy(name: str, crops: list[Gray], doxa: Callable[..., Ink]) -> None:
+    pages = [c[:300, :300].copy() for c in crops[:2]] if name == "gatos" else crops  # doxapy takes 7 µs a pixel there
+    for gray in pages:
+        agreement = (ours(name, gray, SAME[name]) == doxa(name.upper(), gray)).mean()
+        assert agreement >= 0.999
+
+
+@pytest.mark.data
+def test_singh_follows_the_publication(crops: list[Gray], doxa: Callable[..., Ink]) -> None:
+    """Doxa 0.9.2 has another term for the pixel's distance from the mean; nearly all pixels agree all the same."""
+    from sauvolanet.windows import mean_deviation
+
+    for gray in crops:
+        mean = mean_deviation(gray, 75)[0].astype(float)
+        d = np.minimum(gray - mean, 254) / 255
+        found = ours("trsingh", gray, {"window": 75, "k": 0.2})
+        assert (found == (gray < mean * (1 + 0.2 * (d / (1 - d) - 1)))).mean() >= 0.99999
+        assert (found == doxa("TRSINGH", gray)).mean() >= 0.985
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("window", [15, 51])
+def test_agrees_with_scikit_image(window: int, crops: list[Gray]) -> None:
+    filters = pytest.importorskip("skimage.filters")
+    for gray in crops:
+        half = window // 2
+        inner = (slice(half, -half), slice(half, -half))  # it mirrors the page at its border
+        pairs = [
+            (METHODS["sauvola"].function(gray, window=window), filters.threshold_sauvola(gray, window, r=127.5)),
+            (METHODS["niblack"].function(gray, window=window), filters.threshold_niblack(gray, window, k=0.2)),
+        ]
+        for mine, theirs in pairs:
+            np.testing.assert_allclose(mine[inner], theirs[inner], atol=0.01)
+        assert ((gray < METHODS["otsu"].function(gray)) == (gray <= filters.threshold_otsu(gray))).mean() >= 0.999
+
+
+@pytest.mark.data
+def test_canny_is_close_to_opencv(crops: list[Gray]) -> None:
+    """Nearly all strong edges of a different implementation lie on or beside ours."""
+    cv2 = pytest.importorskip("cv2")
+    from sauvolanet.classic.edges import Gradient
+    from sauvolanet.windows import window_extreme
+
+    gray = crops[0]
+    edges = Gradient(gray, 1.0).edges(0.1, 0.3)
+    theirs = cv2.Canny(cv2.GaussianBlur(gray, (0, 0), 1.4), 40, 120, L2gradient=True) > 0
+    near = window_extreme(edges.view(np.uint8), 3, np.maximum).view(bool)
+    assert edges.any()
+    assert (near & theirs).sum() > 0.9 * theirs.sum()
