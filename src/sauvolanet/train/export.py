@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
+from ..errors import RunFailed
+from ..net.features import features, page_numbers, page_scale, statistics
 from ..net.model import Model, describe
+from ..page import PageNumbers
+from ..windows import Gray
+from . import fast
 from .network import EPSILON, SauvolaNet
 
 
@@ -29,3 +35,37 @@ def to_model(net: SauvolaNet, name: str, scaling: dict[str, Any], training: dict
     about = describe(name, net.architecture, k, r, alpha, scaling, count, "MIT", "Copyright (c) 2026 the sauvolanet maintainers",
                      "trained from scratch by the sauvolanet maintainers", training)  # fmt: skip
     return Model(about, weights)
+
+
+def threshold_in_torch(net: SauvolaNet, gray: Gray, scaling: dict[str, Any]) -> npt.NDArray[np.float32]:
+    """T of a page by torch's own operations, on the scaled gray; the page is cut to a multiple of the network's cells."""
+    multiple = net.architecture.multiple
+    height, width = (n - n % multiple for n in gray.shape)
+    gray = np.ascontiguousarray(gray[:height, :width])
+    numbers = PageNumbers.of(gray)
+    scale = page_scale(numbers, scaling)
+    region = (slice(0, height), slice(0, width))
+    mean, deviation = statistics(gray, net.architecture.windows, scale, region, None)
+    scaled = (gray - np.float32(scale.low)) * np.float32(scale.gain)
+    seen = features(net.architecture, scaled, mean, deviation, page_numbers(numbers, scale))
+    was, fast.USE = fast.USE, False
+    training = net.training
+    net.eval()
+    try:
+        with torch.no_grad():
+            return net(*(torch.from_numpy(v)[None] for v in (scaled, mean, deviation, seen)))[0].numpy()
+    finally:
+        fast.USE = was
+        net.train(training)
+
+
+def difference(net: SauvolaNet, model: Model, gray: Gray) -> float:
+    """The largest difference of T between torch and the runtime on a page; more than 1e-4 is a RunFailed."""
+    expected = threshold_in_torch(net, gray, model.about["scaling"])
+    gray = np.ascontiguousarray(gray[: expected.shape[0], : expected.shape[1]])
+    numbers = PageNumbers.of(gray)
+    scale = model.scale(numbers)
+    apart = float(np.abs((model.surface(gray, numbers) - scale.low) * scale.gain - expected).max())
+    if not apart <= 1e-4:
+        raise RunFailed(f"the runtime's threshold differs from torch's by {apart:.1e}; the model was not written")
+    return apart

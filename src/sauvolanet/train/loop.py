@@ -38,6 +38,7 @@ from .settings import Settings, held_out_pages, settings_from_json
 CHECKPOINT = "checkpoint.pt"
 LOG = "log.csv"
 MANIFEST = "manifest.json"
+CURVE = "curve.png"
 
 
 class Run:
@@ -174,6 +175,7 @@ class Run:
         csv.writer(text).writerows(lines)
         with atomic(self.folder / LOG) as file:
             file.write(text.getvalue().encode())
+        draw_curve(self.history, self.folder / CURVE)
 
     def save(self) -> None:
         """Write the checkpoint: under another name first, so that the last good one is never lost."""
@@ -299,6 +301,27 @@ def partition_of(s: Settings) -> str:
     if s.leave_out:
         return "unknown"
     return {("stated-train",): "stated", ("wide-train",): "wide", ("all",): "all"}.get(s.train, "unknown")
+
+
+def draw_curve(history: list[dict[str, Any]], path: Path) -> None:
+    """Loss and validation FM against steps, as a picture; nothing where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    figure = Figure((8, 4.5), layout="constrained")
+    left = figure.add_subplot(xlabel="step", ylabel="loss")
+    left.plot([row["step"] for row in history], [row["loss"] for row in history], color="0.6", label="loss")
+    if any("fm" in row for row in history):
+        right = left.twinx()
+        right.set_ylabel("FM on the validation pages")
+        sets = [n for n in history[-1] if n not in ("step", "seconds", "loss", "alpha")]
+        for name in sets:
+            width = 2.5 if name == "fm" else 0.8
+            right.plot([row["step"] for row in history], [row.get(name) for row in history], linewidth=width, label=name)
+        right.legend(fontsize=7, loc="lower right")
+    with atomic(path) as file:
+        figure.savefig(file, format="png", dpi=100)
 
 
 def schedule(step: int, s: Settings) -> float:

@@ -1,0 +1,51 @@
+"""A tiny network, tiny pages and a tiny run, so that training is tested in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("torch", reason="training needs torch: pip install 'sauvolanet[train]'")
+
+from sauvolanet.net.architecture import Architecture  # noqa: E402
+from sauvolanet.synth import page  # noqa: E402
+from sauvolanet.train.settings import PRESETS, Settings  # noqa: E402
+
+TINY = Architecture(kind="u", widths=((8,), (8,)), dilations=((1,), (1,)), norm="batch", fold=2, head=1, refine=8,
+                    features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0))  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one set of eight synthetic pairs, `mine`, and one of two, `other`."""
+    root = tmp_path_factory.mktemp("pairs")
+    for name, count in (("mine", 8), ("other", 2)):
+        (root / name).mkdir()
+        for i in range(count):
+            gray, truth = page(100 + i, kind="letter", height=160, width=200)
+            Image.fromarray(gray).save(root / name / f"p{i}.png")
+            Image.fromarray(~truth).save(root / name / f"p{i}.gt.png")
+    return root
+
+
+@pytest.fixture
+def tiny() -> Settings:
+    """A run of 24 small steps with every kind of augmentation."""
+    return replace(PRESETS["swift"], architecture=TINY, train=("mine",), validate=("other",), hold_out=False, patch=64,
+                   batch=4, steps=24, warmup=4, k=(0.1, 0.2, 0.2), synthetic=0.1, set_weights={}, validate_every=12,
+                   checkpoint_every=6)  # fmt: skip
+
+
+def weights_of(folder: Path) -> dict[str, np.ndarray]:
+    """All trained numbers of a run's checkpoint: weights, averaged weights and optimizer."""
+    import torch
+
+    state = torch.load(folder / "checkpoint.pt", weights_only=True)
+    found = {f"{part}.{name}": value.numpy() for part in ("net", "average") for name, value in state[part].items()}
+    for i, values in state["optimizer"]["state"].items():
+        found |= {f"optimizer.{i}.{name}": np.asarray(value) for name, value in values.items()}
+    return found

@@ -1,0 +1,88 @@
+"""The network in torch: against the paper's counts, against the compiled kernels, against the runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from sauvolanet.net import load
+from sauvolanet.net.architecture import PAPER, Architecture
+from sauvolanet.synth import page
+from sauvolanet.train import fast
+from sauvolanet.train.export import difference, to_model
+from sauvolanet.train.loop import build, from_model
+from sauvolanet.train.network import SauvolaNet, window_statistics
+from sauvolanet.train.settings import PRESETS
+from sauvolanet.windows import mean_deviation_numpy
+
+from .conftest import TINY
+
+
+def test_the_papers_network_has_as_many_numbers_as_the_authors_file() -> None:
+    assert sum(p.numel() for p in SauvolaNet(PAPER).parameters()) == 44_041
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_any_number_of_windows(count: int) -> None:
+    arch = Architecture(windows=PAPER.windows[:count], widths=((4, 8),), dilations=((1, 2),))
+    gray = torch.rand(1, 32, 40)
+    mean, deviation = window_statistics(gray, arch.windows)
+    assert SauvolaNet(arch)(gray, mean, deviation, gray[..., None]).shape == gray.shape
+
+
+def test_window_statistics_are_those_of_the_integer_sums() -> None:
+    gray = np.random.default_rng(0).integers(0, 256, (40, 31), dtype=np.uint8)
+    mean, deviation = window_statistics(torch.from_numpy(gray / 255.0)[None], (7, 63))
+    for i, window in enumerate((7, 63)):
+        m, d = mean_deviation_numpy(gray, window)
+        assert np.allclose(mean[0, ..., i].numpy() * 255, m, atol=1e-3)
+        assert np.allclose(deviation[0, ..., i].numpy() * 255, d, atol=1e-3)
+
+
+@pytest.mark.parametrize("arch", [TINY, Architecture(widths=((8, 16),), dilations=((1, 2),), windows=(7, 15))])
+def test_compiled_steps_have_the_values_and_gradients_of_torch(arch: Architecture, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    net = SauvolaNet(arch).double().float()
+    if arch.refine:
+        torch.nn.init.normal_(net.convs["refine1"].weight, std=0.3)
+    gray = torch.rand(3, 32, 32)
+    mean, deviation = window_statistics(gray, arch.windows)
+    seen = torch.rand(3, 32 // arch.fold, 32 // arch.fold, arch.inputs)
+    results = {}
+    for use in (True, False):
+        monkeypatch.setattr(fast, "USE", use)
+        net.zero_grad()
+        threshold = net(gray, mean, deviation, seen)
+        (threshold * gray).sum().backward()
+        results[use] = {"T": threshold.detach(), **{n: p.grad.clone() for n, p in net.named_parameters() if p.grad is not None}}
+    assert results[True].keys() == results[False].keys()
+    for name, value in results[False].items():
+        assert torch.allclose(results[True][name], value, rtol=2e-3, atol=2e-3 * value.abs().max().item()), name
+
+
+def test_frozen_parameters_have_no_gradient() -> None:
+    net = SauvolaNet(PAPER, train_k=False)
+    assert not net.sauvola.raw_k.requires_grad
+    assert net.sauvola.raw_r.requires_grad
+
+
+def test_original_in_torch_and_in_the_runtime_agree() -> None:
+    net = build(PRESETS["paper"])
+    model = load("original")
+    from_model(net, model)
+    gray, _ = page(3, kind="manuscript", height=160, width=200)
+    assert difference(net, model, gray) < 1e-4
+
+
+def test_export_folds_the_normalisation() -> None:
+    torch.manual_seed(1)
+    net = SauvolaNet(TINY)
+    for conv in net.convs.values():
+        if conv.norm == "batch":
+            conv.mean.normal_()
+            conv.variance.uniform_(0.5, 2)
+            conv.gamma.data.uniform_(0.5, 1.5)
+    model = to_model(net, "tiny", PRESETS["swift"].scaling, {})
+    gray, _ = page(4, kind="print", height=160, width=200)
+    assert difference(net, model, gray) < 1e-4
