@@ -136,6 +136,14 @@ def test_method_options(scans: Path, tmp_path: Path) -> None:
         assert (np.asarray(ink) != binarize(page, method="nick", window=9)).all()
 
 
+def test_default_model(scans: Path, tmp_path: Path) -> None:
+    from sauvolanet import binarize
+
+    assert main(["binarize", str(scans / "0.png"), "-o", str(tmp_path / "a.tif")]) == 0
+    with Image.open(scans / "0.png") as page, Image.open(tmp_path / "a.tif") as ink:
+        assert (np.asarray(ink) != binarize(page)).all()
+
+
 def test_pipe(scans: Path, tmp_path: Path) -> None:
     for format, start in {"png": b"\x89PNG", "tiff": b"II*\0", "pdf": b"%PDF"}.items():
         data = (scans / "1.png").read_bytes()
@@ -166,7 +174,7 @@ def wait_for_results(folder: Path, count: int, process: subprocess.Popen[bytes])
     raise AssertionError("no results within a minute")
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_killed_half_way_and_resumed(tmp_path: Path, jobs: int) -> None:
     pages = many(tmp_path / "pages", 24)
     args = [*COMMAND, str(pages), "-o", str(tmp_path / "ink"), "--jobs", str(jobs)]
@@ -184,7 +192,10 @@ def test_killed_half_way_and_resumed(tmp_path: Path, jobs: int) -> None:
     assert contents(tmp_path / "ink") == contents(tmp_path / "unbroken")  # the same bytes, and nothing else
 
 
-@pytest.mark.parametrize(("jobs", "kind"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
+@pytest.mark.parametrize(("jobs", "kind"), [
+    pytest.param(1, signal.SIGINT, marks=pytest.mark.slow), (2, signal.SIGINT),
+    pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_interrupted(tmp_path: Path, jobs: int, kind: signal.Signals) -> None:
     pages = many(tmp_path / "pages", 24)
     args = [*COMMAND, str(pages), "-o", str(tmp_path / "ink"), "--jobs", str(jobs)]

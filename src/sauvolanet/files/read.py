@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -169,9 +170,11 @@ def _our_limit() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _decoding(name: str) -> Iterator[None]:
-    """Whatever a decoder raises on damaged bytes becomes one line."""
+    """Whatever a decoder raises on damaged bytes becomes one line; what it merely frowns at is no news to the user."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     except (InputError, MemoryError):
         raise
     except Exception as problem:  # decoders raise nearly anything: OSError, SyntaxError, struct.error, KeyError …

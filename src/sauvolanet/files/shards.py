@@ -7,10 +7,12 @@ finished, a marker ``BATCH/NUMBER.done`` with a row per page. Machines share not
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import itertools
 import json
+import logging
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
@@ -195,6 +197,9 @@ def connect(address: str) -> Iterator[Client]:
         raise RunFailed(f"no Dask scheduler answers at {address}; is the address right and the scheduler up?") from None
     except ValueError:
         raise UsageError(f"--scheduler takes tcp://HOST:PORT, not '{address}'") from None
+    # what it has to say of a lost connection goes over several screens; we say it in one line
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with client:
         yield client
 
@@ -243,9 +248,9 @@ def run_on_cluster(plan: Plan, client: Client, *, force: bool = False, dry_run: 
                 raise
             except SauvolanetError as problem:
                 raise RunFailed(f"shard {shard}: {problem}") from None
-            except Exception as problem:  # the scheduler is gone, or the worker cannot run our code
+            except (Exception, asyncio.CancelledError) as problem:  # the scheduler is gone, or our code cannot be run
                 reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-                raise RunFailed(f"shard {shard} could not be run on the cluster: {reason}") from None
+                raise RunFailed(f"the cluster is lost ({reason}); the same command goes on where it stood") from None
             future.release()
             for further in itertools.islice(numbers, 1):
                 running.add(submit(further))
