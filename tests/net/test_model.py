@@ -1,0 +1,114 @@
+"""Models on disk: what loads, what does not and why; the authors' Keras file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sauvolanet.cli import main
+from sauvolanet.errors import BadModel, OutputError, UnknownName
+from sauvolanet.net import load, shipped
+from sauvolanet.net.model import SHIPPED, save
+
+H5 = "../reference/sauvolanet-original.h5"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The model `original` in a folder of its own; the path of its JSON."""
+    for suffix in ("json", "npz"):
+        shutil.copy(SHIPPED / f"original.{suffix}", tmp_path)
+    return tmp_path / "original.json"
+
+
+def test_shipped_models_load_and_are_small() -> None:
+    assert "original" in shipped()
+    for name in shipped():
+        model = load(name)
+        assert model.name == name
+        assert (SHIPPED / f"{name}.npz").stat().st_size < 1_000_000
+        assert (SHIPPED / f"{name}.md").exists()
+        model.network  # noqa: B018 - every layer is there and has its shape
+
+
+@pytest.mark.parametrize("how", ["original", "original.json", "original.npz"])
+def test_a_model_is_named_by_path_with_or_without_suffix(copy: Path, how: str) -> None:
+    assert load(str(copy.parent / how)).name == "original"
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(UnknownName, match="did you mean original"):
+        load("orginal")
+    with pytest.raises(BadModel, match="no model there"):
+        load("folder/orginal")
+
+
+def test_a_damaged_file_does_not_load(copy: Path) -> None:
+    weights = copy.with_suffix(".npz")
+    weights.write_bytes(weights.read_bytes()[:-1])
+    with pytest.raises(BadModel, match="checksum"):
+        load(str(copy))
+    weights.unlink()
+    with pytest.raises(BadModel, match="No such file"):
+        load(str(copy))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"format": 99}, "a newer sauvolanet reads it"), ({"colour": 1}, "unknown keys: colour"), ({"architecture": {"kind": "u"}}, "architecture")],
+)
+def test_a_foreign_description_does_not_load(copy: Path, change: dict[str, object], message: str) -> None:
+    copy.write_text(json.dumps({**json.loads(copy.read_text()), **change}))
+    with pytest.raises(BadModel, match=message):
+        load(str(copy))
+
+
+def test_half_a_description_does_not_load(copy: Path) -> None:
+    copy.write_text(copy.read_text()[:100])
+    with pytest.raises(BadModel, match="not the description of a model"):
+        load(str(copy))
+
+
+def test_a_model_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    model = load("original")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        save(model.about, model.weights, tmp_path / "file" / "model")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_shipped_original_is_the_authors_file(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("h5py", reason="needs the extra keras")
+    assert main(["import-keras", str(data / H5), "-o", str(tmp_path / "M")]) == 0
+    assert "44,041 numbers" in capsys.readouterr().out
+    imported, ours = load(str(tmp_path / "M")), load("original")
+    assert imported.weights.keys() == ours.weights.keys()
+    assert all(np.array_equal(imported.weights[n], ours.weights[n]) for n in ours.weights)
+    assert np.round(imported.about["k"], 3).tolist() == [1.399, 0, 0.258, 0.471, 0, 0.05, 0.604, 0.095]
+    assert imported.about["r"] == pytest.approx([0.762, 1.545, 0.58, 1.282, 0.282, 0.048, 0.294, 0.0074], abs=6e-4)
+    assert imported.about["alpha"] == pytest.approx(5.18, abs=0.005)
+
+
+def test_bad_keras_files(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    h5py = pytest.importorskip("h5py", reason="needs the extra keras")
+    whole = (data / H5).read_bytes()
+    (tmp_path / "cut.h5").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "empty.h5").write_bytes(b"")
+    with h5py.File(tmp_path / "foreign.h5", "w") as file:
+        file["weights"] = [1, 2]
+    shutil.copy(data / H5, tmp_path / "lacks.h5")
+    (tmp_path / "lacks.h5").chmod(0o644)
+    with h5py.File(tmp_path / "lacks.h5", "a") as file:
+        del file["model_weights/conv_att"]
+    for name, message in [("cut", "not a complete HDF5 file"), ("empty", "not a complete HDF5 file"), ("foreign", "names no windows"),
+                          ("lacks", "it lacks model_weights/conv_att"), ("none", "no such file")]:  # fmt: skip
+        assert main(["import-keras", str(tmp_path / f"{name}.h5"), "-o", str(tmp_path / "M")]) == 4
+        told = capsys.readouterr().err
+        assert message in told
+        assert told.count("\n") == 1
+    assert main(["import-keras", str(tmp_path), "-o", str(tmp_path / "M")]) == 4
+    assert not list(tmp_path.glob("M*"))

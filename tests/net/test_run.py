@@ -1,0 +1,139 @@
+"""The runtime: kernels against numpy, tiles against the whole page, threads against one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sauvolanet.net import load
+from sauvolanet.net.architecture import Architecture
+from sauvolanet.net.model import Model, describe
+from sauvolanet.net.run import Layer, convolve_numpy, cut, halo_of
+from sauvolanet.page import PageNumbers
+from sauvolanet.synth import page
+
+conv_kernels = pytest.importorskip("sauvolanet.net.conv_kernels", reason="numba is not installed")
+
+U = Architecture(kind="u", widths=((8, 16), (24,), (16,)), dilations=((1, 1), (1,), (2,)), norm="batch", fold=2, head=1, refine=8,
+                 features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0))  # fmt: skip
+CHAIN = Architecture(widths=((8, 16),), dilations=((1, 2),), windows=(7, 15))
+
+
+def random_model(arch: Architecture, seed: int = 0) -> Model:
+    """A model with random weights, large enough that every layer matters."""
+    rng = np.random.default_rng(seed)
+    weights = {}
+    for name, inputs, outputs, size, *_ in arch.convolutions():
+        weights[f"{name}.weight"] = rng.normal(0, (2 / (inputs * size**2)) ** 0.5, (outputs, inputs, size, size)).astype(np.float32)
+        weights[f"{name}.bias"] = rng.normal(0, 0.1, outputs).astype(np.float32)
+    scaling = {"kind": "percentile", "low": 1.0, "high": 99.0, "least": 16.0} if arch.norm == "batch" else {"kind": "minmax"}
+    k, r = [0.2] * len(arch.windows), [0.5] * len(arch.windows)
+    return Model(describe("random", arch, k, r, 8.0, scaling, 0, "MIT", "", "", {}), weights)
+
+
+@pytest.fixture(scope="module", params=[U, CHAIN], ids=["u", "chain"])
+def model(request: pytest.FixtureRequest) -> Model:
+    return random_model(request.param)
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 5), (9, 7), (20, 64), (17, 33)])
+@pytest.mark.parametrize(("inputs", "outputs", "size", "dilation"), [(1, 8, 3, 1), (11, 16, 3, 1), (16, 24, 3, 2), (5, 48, 1, 1)])
+def test_convolution_kernel(height: int, width: int, inputs: int, outputs: int, size: int, dilation: int) -> None:
+    rng = np.random.default_rng(height)
+    weight = rng.standard_normal((outputs, inputs, size, size)).astype(np.float32)
+    bias = rng.standard_normal(outputs).astype(np.float32)
+    x = rng.standard_normal((height, width, inputs)).astype(np.float32)
+    layer = Layer(weight, bias, conv_kernels.pack(weight), outputs, dilation, relu=True)
+    out = np.full((height, width, outputs), np.nan, np.float32)
+    middle = height // 2
+    for a, b in ((0, middle), (middle, height)):
+        conv_kernels.convolve(x, layer.packed, bias, out, a, b, size, dilation, True)
+    assert np.allclose(out, convolve_numpy(x, layer), atol=1e-4)
+
+
+def test_a_convolution_worked_out_by_hand() -> None:
+    """A 3×3 kernel of ones on [[1, 2], [3, 4]] sums the whole page everywhere; with dilation 2 only the pixel itself."""
+    x = np.array([[1, 2], [3, 4]], np.float32)[..., None]
+    weight = np.ones((8, 1, 3, 3), np.float32)
+    for dilation, expected in ((1, [[10, 10], [10, 10]]), (2, [[1, 2], [3, 4]])):
+        layer = Layer(weight, np.zeros(8, np.float32), conv_kernels.pack(weight), 8, dilation, relu=False)
+        out = np.empty((2, 2, 8), np.float32)
+        conv_kernels.convolve(x, layer.packed, layer.bias, out, 0, 2, 3, dilation, False)
+        assert out[..., 0].tolist() == expected
+        assert convolve_numpy(x, layer)[..., 3].tolist() == expected
+
+
+def test_without_numba_the_result_is_the_same(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    gray, _ = page(7, kind="print", height=70, width=93)
+    numbers = PageNumbers.of(gray)
+    compiled = model.surface(gray, numbers, 2)
+    monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
+    plain = Model(model.about, model.weights).surface(gray, numbers, 1)
+    assert np.abs(plain - compiled).max() < 255e-4
+
+
+@settings(max_examples=25, deadline=None)
+@given(height=st.integers(1, 150), width=st.integers(1, 150), tile=st.integers(900, 40_000), seed=st.integers(0, 99))
+@pytest.mark.parametrize("arch", [U, CHAIN], ids=["u", "chain"])
+def test_tiles_equal_the_whole_page_bit_for_bit(arch: Architecture, height: int, width: int, tile: int, seed: int) -> None:
+    gray = np.random.default_rng(seed).integers(0, 256, (height, width), dtype=np.uint8)
+    numbers = PageNumbers.of(gray)
+    model = random_model(arch)
+    whole = model.surface(gray, numbers, 1)
+    assert np.array_equal(model.surface(gray, numbers, 2, largest=tile), whole)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_threads_do_not_change_the_result(model: Model, threads: int) -> None:
+    gray, _ = page(8, kind="letter", height=150, width=111)
+    numbers = PageNumbers.of(gray)
+    assert np.array_equal(model.surface(gray, numbers, threads), model.surface(gray, numbers, 1))
+
+
+def test_the_halo_is_large_enough_and_not_much_larger() -> None:
+    """A change of the page beyond the halo of a core does not reach it (with small windows); one inside does."""
+    arch = Architecture(kind="u", widths=((8,), (8,), (8,)), dilations=((1,), (1,), (1,)), norm="batch", fold=2, head=3, refine=8,
+                        features=("gray",), windows=(3, 5, 7), constants=())  # fmt: skip
+    model = random_model(arch)
+    halo, core = halo_of(arch), 96
+    rng = np.random.default_rng(1)
+    gray = rng.integers(0, 256, (core + 400, 32), dtype=np.uint8)
+    scale = model.scale(PageNumbers.of(gray))
+
+    def surface(page: np.ndarray) -> np.ndarray:
+        return next(iter(model.network.tiles(page, PageNumbers.of(gray), scale, 1)))[1]
+
+    changed = gray.copy()
+    changed[core + halo + 3 :] = 255 - changed[core + halo + 3 :]
+    assert np.array_equal(surface(gray)[:core], surface(changed)[:core])
+    nearer = gray.copy()
+    nearer[core + halo // 2 :] = 255 - nearer[core + halo // 2 :]
+    assert not np.array_equal(surface(gray)[:core], surface(nearer)[:core])
+
+
+def test_tiles_cover_the_page_once() -> None:
+    covered = np.zeros((100, 130), int)
+    for tile in cut(100, 130, 16, 16, 5000, whole_rows=False):
+        covered[tile.core] += 1
+        assert tile.core[0].start % 16 == tile.core[1].start % 16 == 0
+    assert (covered == 1).all()
+
+
+def test_attention_sums_to_one_and_gives_the_threshold() -> None:
+    model = load("original")
+    gray, _ = page(9, kind="manuscript", height=120, width=100)
+    numbers = PageNumbers.of(gray)
+    surfaces, attention, threshold = model.explain(gray, numbers, 1)
+    assert np.allclose(attention.sum(-1), 1, atol=1e-5)
+    assert np.abs((attention * surfaces).sum(-1) - threshold).max() < 0.01
+    assert np.array_equal(threshold, model.surface(gray, numbers, 1))
+
+
+def test_the_cost_of_the_papers_network() -> None:
+    arch = Architecture()
+    assert arch.macs_per_pixel == 9 * (8 + 8 * 16 + 16 * 24 + 24 * 32 + 32 * 40 + 40 * 48 + 48 * 8)
+    assert halo_of(arch) == 12  # it sees 25×25 pixels
+
+
