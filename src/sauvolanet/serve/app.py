@@ -78,10 +78,8 @@ def create_app(limits: Limits | None = None, *, token: str | None = None, model:
         return JSONResponse({"status": "ok", "taken": jobs.taken})
 
     async def progress(request: Request) -> Response:
-        job = jobs.known.get(request.path_params["job"])
-        if job is None:
-            raise Refusal(404, "no such job is under way")
-        return JSONResponse(job.progress())
+        job = jobs.known.get(request.path_params["job"])  # a job that has just ended is no error
+        return JSONResponse(job.progress() if job else {"state": "none", "page": 0, "pages": 0, "fraction": None})
 
     async def description(request: Request) -> Response:
         return JSONResponse(openapi(models, token is not None))

@@ -188,19 +188,15 @@ def onset(gray: Gray, surface: Surface, numbers: PageNumbers) -> npt.NDArray[np.
     Ink grows with strength, so this one number tells the ink at every position of a slider, exactly as `strengthen`
     does. The first threshold that is above each gray level once strengthened is found by bisection over the floats.
     """
-    levels = np.arange(256, dtype=np.float32)
-    cuts = np.empty((len(STRENGTHS), 256), np.float32)  # ink where surface >= cut
-    for i, strength in enumerate(STRENGTHS):
-        low, high = (
-            np.zeros(256, np.int32),
-            np.full(256, np.float32(257).view(np.int32)),
-        )  # floats in order, as integers
-        while (high - low > 1).any():
-            middle = (low + high) >> 1
-            tried = middle.view(np.float32)
-            above = (strengthen(tried, strength, numbers) if strength else tried) > levels
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
-        cuts[i] = high.view(np.float32)
+    strengths: Any = np.array(STRENGTHS)[:, None]
+    low = np.zeros((len(STRENGTHS), 256), np.int32)  # the bits of positive floats are in the order of the floats
+    high = np.full_like(low, np.float32(257).view(np.int32))
+    while (high - low > 1).any():
+        middle = low + (high - low) // 2
+        tried = middle.view(np.float32)
+        above = np.where(strengths == 0, tried, strengthen(tried, strengths, numbers)) > np.arange(256)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    cuts = high.view(np.float32)  # ink where surface >= cut
     result = np.where(surface >= cuts[0][gray], 0, len(STRENGTHS)).astype(np.uint8)
     between = np.flatnonzero((result > 0) & (surface >= cuts[-1][gray]))  # the few pixels that the slider changes
     shade, height = gray.reshape(-1)[between], surface.reshape(-1)[between]
