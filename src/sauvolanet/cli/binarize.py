@@ -9,7 +9,8 @@ Run the same command again to go on after an interruption: finished pages are sk
 not make is never replaced without --force. A page that cannot be read does not stop the others; it is reported at
 the end.
 
-exit codes: 0 all done, 2 wrong usage, 3 some inputs failed, 4 no input readable, 5 cannot write, 130 interrupted
+exit codes: 0 all done, 2 wrong usage, 3 some inputs failed, 4 no input readable, 5 cannot write, 6 cluster failed,
+130 interrupted
 """
 
 from __future__ import annotations
