@@ -1,0 +1,172 @@
+"""The verb: properties that hold for models and methods, on any page."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image
+
+import sauvolanet
+from sauvolanet import Binarizer, binarize, normalize, threshold
+from sauvolanet.classic import METHODS
+from sauvolanet.despeckle import despeckle
+from sauvolanet.errors import UnknownName, UsageError
+from sauvolanet.page import to_gray
+from sauvolanet.synth import page
+
+GRAY, TRUTH = page(5, kind="letter", height=150, width=170)
+SURFACES = [{"model": "original"}, {"method": "sauvola"}, {"method": "otsu"}]
+
+
+def test_public_names() -> None:
+    assert sorted(sauvolanet.__all__) == [
+        "Binarizer", "Explanation", "SauvolanetError", "__version__", "binarize", "evaluate", "explain", "normalize", "threshold",
+    ]  # fmt: skip
+    assert callable(sauvolanet.binarize)
+    assert callable(sauvolanet.explain)
+    assert callable(sauvolanet.evaluate)
+
+
+@settings(max_examples=20, deadline=None)
+@given(gray=arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40))), strength=st.sampled_from([0.0, 0.4, -1.0]))
+@pytest.mark.parametrize("what", SURFACES, ids=str)
+def test_ink_is_gray_below_the_surface(what: dict[str, str], gray: np.ndarray, strength: float) -> None:
+    ink = binarize(gray, invert="no", strength=strength, **what)
+    assert ink.dtype == bool
+    assert ink.shape == gray.shape
+    assert np.array_equal(ink, gray < threshold(gray, invert="no", strength=strength, **what))
+
+
+@pytest.mark.parametrize("what", SURFACES, ids=str)
+def test_ink_grows_with_strength(what: dict[str, str]) -> None:
+    before = binarize(GRAY, strength=-1, **what)
+    for strength in (-0.5, -0.1, 0, 0.1, 0.5, 1):
+        ink = binarize(GRAY, strength=strength, **what)
+        assert not (before & ~ink).any()
+        before = ink
+    assert binarize(GRAY, strength=1, **what).sum() > binarize(GRAY, strength=-1, **what).sum()
+
+
+def test_a_veto_stays_a_veto() -> None:
+    from sauvolanet.binarize import strengthen
+    from sauvolanet.page import PageNumbers
+
+    surface = np.array([[0, -3, 255, 128]], np.float32)
+    numbers = PageNumbers.of(np.arange(256, dtype=np.uint8)[None])
+    for strength in (-1, 1):
+        moved = strengthen(surface, strength, numbers)
+        assert moved[0, :3].tolist() == [0, -3, 255]
+        assert (moved[0, 3] - 128) * strength > 0
+
+
+@pytest.mark.parametrize("what", [{}, {"method": "nick"}], ids=str)
+def test_blank_pages_stay_blank(what: dict[str, str]) -> None:
+    for level in (0, 128, 255):
+        assert not binarize(np.full((60, 70), level, np.uint8), **what).any()
+    assert binarize(np.zeros((1, 1), np.uint8), **what).shape == (1, 1)
+    noise = 200 + np.random.default_rng(0).integers(0, 4, (60, 70))
+    assert not binarize(noise.astype(np.uint8), **what).any()
+
+
+def test_inverted_pages() -> None:
+    upright = binarize(GRAY, method="otsu", invert="no")
+    assert np.array_equal(binarize(255 - GRAY, method="otsu", invert="yes"), upright)
+    dark = np.full((90, 90), 15, np.uint8)
+    dark[30:50, 20:60] = 240
+    assert binarize(dark, method="otsu").mean() == pytest.approx(800 / 8100)
+
+
+def test_best_quality_is_equivariant_to_flips() -> None:
+    a = threshold(GRAY, quality="best")
+    b = threshold(GRAY[:, ::-1], quality="best")[:, ::-1]
+    assert np.abs(a - b).max() < 1e-2
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(UsageError, match="not both"):
+        binarize(GRAY, model="original", method="otsu")
+    with pytest.raises(UnknownName, match="did you mean sauvola"):
+        binarize(GRAY, method="sauvolla")
+    with pytest.raises(UnknownName, match="did you mean window"):
+        binarize(GRAY, method="nick", windw=25)
+    with pytest.raises(UnknownName):
+        binarize(GRAY, window=25)
+    with pytest.raises(UsageError, match="strength must be a number from -1 to 1"):
+        binarize(GRAY, strength=2)
+    with pytest.raises(UsageError, match="an odd whole number"):
+        binarize(GRAY, method="nick", window=24)
+    without = next(m.name for m in METHODS.values() if not m.surface and not m.extra)
+    with pytest.raises(UsageError, match="no threshold surface"):
+        threshold(GRAY, method=without)
+    with pytest.raises(UsageError, match="strength needs"):
+        binarize(GRAY, method=without, strength=0.5)
+
+
+def test_pil_and_arrays_give_the_same_numpy_ink() -> None:
+    ink = binarize(Image.fromarray(GRAY))
+    assert isinstance(ink, np.ndarray)
+    assert np.array_equal(ink, binarize(GRAY))
+
+
+def test_the_input_is_left_alone() -> None:
+    kept = GRAY.copy()
+    binarize(GRAY, invert="yes")
+    assert np.array_equal(GRAY, kept)
+
+
+def test_one_binarizer_in_many_threads() -> None:
+    binarizer = Binarizer(threads=2)
+    expected = binarizer(GRAY)
+    results: list[np.ndarray] = []
+    workers = [threading.Thread(target=lambda: results.append(binarizer(GRAY))) for _ in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(results) == 6
+    assert all(np.array_equal(r, expected) for r in results)
+
+
+def _in_child(binarizer: Binarizer, queue: object) -> None:
+    queue.put(binarizer(GRAY))  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_after_a_fork() -> None:
+    binarizer = Binarizer(threads=2)
+    expected = binarizer(GRAY)  # the parent's threads are running
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(binarizer, queue))
+    child.start()
+    assert np.array_equal(queue.get(timeout=60), expected)
+    child.join()
+
+
+def test_normalize_whitens_the_paper_and_keeps_strokes() -> None:
+    light = np.linspace(0.85, 1, 200)[None]
+    scene = np.full((120, 200), 230.0)
+    scene[50:60, 40:160] = 60
+    gray = np.rint(scene * light).astype(np.uint8)
+    white = normalize(gray, method="sauvola")
+    assert white[5:40].min() > 245
+    assert white[52:58, 45:155].max() < 90
+
+
+@given(ink=arrays(bool, st.tuples(st.integers(1, 25), st.integers(1, 25))), largest=st.integers(0, 9))
+@settings(deadline=None)
+def test_despeckle_agrees_with_scipy(ink: np.ndarray, largest: int) -> None:
+    ndimage = pytest.importorskip("scipy.ndimage")
+    labels, _ = ndimage.label(ink, np.ones((3, 3)))
+    sizes = np.bincount(labels.ravel())
+    assert np.array_equal(despeckle(ink, largest), ink & (sizes[labels] > largest))
+
+
+def test_gray_is_the_same_for_the_verb_and_the_page() -> None:
+    assert np.array_equal(Binarizer(method="otsu").prepare(GRAY)[0], to_gray(GRAY))

@@ -1,0 +1,109 @@
+"""Any page becomes gray: dtypes, layouts, modes, orientation, alpha."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sauvolanet.datasets import find, read_gray
+from sauvolanet.errors import UnreadablePage, UsageError
+from sauvolanet.page import PageNumbers, to_gray
+
+RNG = np.random.default_rng(0)
+GRAY = RNG.integers(0, 256, (12, 17), dtype=np.uint8)
+RGB = RNG.integers(0, 256, (12, 17, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [GRAY, GRAY[..., None], GRAY.astype(np.uint16) * 257, GRAY / 255, (GRAY / 255).astype(np.float32), GRAY.astype(np.int64),
+     np.asfortranarray(GRAY), np.repeat(GRAY, 2, 1)[:, ::2], GRAY.T.copy().T, np.repeat(GRAY[..., None], 3, 2),
+     np.dstack([GRAY, np.full_like(GRAY, 255)])],
+    ids=["uint8", "channel", "uint16", "float64", "float32", "int64", "fortran", "strided", "transposed", "rgb", "gray+alpha"],
+)  # fmt: skip
+def test_every_layout_is_the_same_page(array: np.ndarray) -> None:
+    array.flags.writeable = False
+    gray = to_gray(array)
+    assert gray.dtype == np.uint8
+    assert gray.flags.c_contiguous
+    assert np.array_equal(gray, GRAY)
+
+
+def test_arrays_and_pil_agree_to_the_last_level() -> None:
+    assert np.array_equal(to_gray(RGB), np.asarray(Image.fromarray(RGB).convert("L")))
+    assert np.array_equal(to_gray(Image.fromarray(RGB)), to_gray(RGB))
+
+
+def test_bool_is_black_and_white() -> None:
+    assert to_gray(np.array([[True, False]])).tolist() == [[255, 0]]
+
+
+def test_alpha_counts_as_paper() -> None:
+    rgba = np.zeros((1, 3, 4), np.uint8)
+    rgba[0, :, 3] = 0, 128, 255
+    assert to_gray(rgba).tolist() == [[255, 127, 0]]
+    assert to_gray(Image.fromarray(rgba)).tolist() == [[255, 127, 0]]
+
+
+def test_sixteen_bits_are_rescaled_not_clipped(tmp_path: Path) -> None:
+    wide = np.array([[0, 128, 32768, 65535]], np.uint16)
+    Image.fromarray(wide).save(tmp_path / "wide.png")
+    for page in (wide, Image.fromarray(wide), Image.open(tmp_path / "wide.png")):
+        assert to_gray(page).tolist() == [[0, 0, 128, 255]]
+
+
+def test_palette_transparency_and_bilevel() -> None:
+    palette = Image.new("P", (2, 1))
+    palette.putpalette([10, 10, 10, 200, 200, 200])
+    palette.putpixel((1, 0), 1)
+    assert to_gray(palette).tolist() == [[10, 200]]
+    palette.info["transparency"] = 0
+    assert to_gray(palette).tolist() == [[255, 200]]
+    assert to_gray(Image.new("1", (2, 1), 1)).tolist() == [[255, 255]]
+
+
+def test_orientation_is_applied(tmp_path: Path) -> None:
+    image = Image.fromarray(GRAY)
+    exif = image.getexif()
+    exif[0x0112] = 6  # the top of the page is at the right
+    image.save(tmp_path / "turned.png", exif=exif)
+    assert np.array_equal(to_gray(Image.open(tmp_path / "turned.png")), np.rot90(GRAY, -1))
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [(np.zeros((2, 2, 5)), UsageError), (np.zeros(4), UsageError), (np.array([["a"]]), UsageError), (np.array([[np.nan]]), UsageError),
+     (np.array([[-1]]), UsageError), (np.array([[300]]), UsageError), (np.zeros((0, 4)), UnreadablePage)],
+)  # fmt: skip
+def test_what_is_no_page(page: np.ndarray, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        to_gray(page)
+
+
+def test_numbers_of_a_page_worked_out_by_hand() -> None:
+    numbers = PageNumbers.of(np.array([[10, 10, 20, 200]], np.uint8))
+    assert numbers.extremes() == (10, 200)
+    assert numbers.percentile(50) == 10
+    assert numbers.percentile(75) == 20
+    assert numbers.otsu() == 21
+    assert numbers.inverted().extremes() == (55, 245)
+    assert PageNumbers.of(np.full((3, 3), 7, np.uint8)).otsu() == 0
+
+
+def test_white_on_black_is_noticed() -> None:
+    page = np.full((100, 100), 20, np.uint8)
+    page[40:60, 20:80] = 230
+    assert PageNumbers.of(page).light_on_dark(page)
+    assert not PageNumbers.of(255 - page).light_on_dark(255 - page)
+
+
+@pytest.mark.slow
+def test_no_page_of_the_sets_is_blank_or_inverted(data: Path) -> None:
+    for page in find(data / "documents"):
+        gray = read_gray(page)
+        numbers = PageNumbers.of(gray)
+        assert not numbers.blank, page
+        assert not numbers.light_on_dark(gray), page
