@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import UnreadablePage, UsageError
-from .windows import Gray
+from .windows import Gray, histogram
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -108,7 +108,7 @@ class PageNumbers:
 
     @classmethod
     def of(cls, gray: Gray) -> PageNumbers:
-        return cls(np.bincount(gray.reshape(-1), minlength=256).astype(np.int64))
+        return cls(histogram(gray))
 
     def inverted(self) -> PageNumbers:
         """The numbers of ``255 − gray``."""

@@ -149,3 +149,18 @@ def below(gray, surface, ink):
     for y in range(gray.shape[0]):
         for x in range(gray.shape[1]):
             ink[y, x] = np.float32(gray[y, x]) < surface[y, x]
+
+
+@njit(nogil=True, cache=True)
+def histogram(values):
+    """Counts of the gray levels in four rows to be added, so that like neighbours do not wait for each other."""
+    counts = np.zeros((4, 256), np.int64)
+    whole = len(values) // 4 * 4
+    for i in range(0, whole, 4):
+        counts[0, values[i]] += 1
+        counts[1, values[i + 1]] += 1
+        counts[2, values[i + 2]] += 1
+        counts[3, values[i + 3]] += 1
+    for i in range(whole, len(values)):
+        counts[0, values[i]] += 1
+    return counts

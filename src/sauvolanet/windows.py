@@ -85,6 +85,14 @@ def run_bands(height: int, threads: int | None, work: Callable[[int, int], Any],
     return [first, *(other.result() for other in others)]
 
 
+def histogram(gray: Gray) -> npt.NDArray[np.int64]:
+    """How often each of the 256 gray levels occurs."""
+    kernels = compiled("sauvolanet.window_kernels") if gray.size > 1 << 16 else None
+    if kernels is None or not gray.flags.c_contiguous:
+        return np.bincount(gray.reshape(-1), minlength=256).astype(np.int64)
+    return kernels.histogram(gray.reshape(-1)).sum(0)
+
+
 def box_sum(values: npt.NDArray[np.int64], window: int) -> npt.NDArray[np.int64]:
     """Sum over the window around each pixel, cut at the border; exact for integers."""
     half = window // 2

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
-from ..windows import Gray, Ink, Surface
+from ..windows import Gray, Ink, Surface, histogram, run_bands
 from .components import touching
 
 
 class Gradient:
     """The gradient of a page smoothed with ``sigma``: its magnitude over the largest one, and its ridges."""
 
-    def __init__(self, gray: Gray, sigma: float) -> None:
+    def __init__(self, gray: Gray, sigma: float, threads: int | None = 1) -> None:
         reach = max(1, int(np.floor(sigma * np.sqrt(2 * np.log(10_000)))))  # where the bell falls below 1e-4
         at = np.arange(-reach, reach + 1, dtype=np.float32)
         bell = np.exp(-(at**2) / np.float32(2 * sigma**2)).astype(np.float32)
         slope = at * bell
-        smooth = _along_columns(_along_rows(gray.astype(np.float32), bell), bell)
-        self.gx = gx = _along_columns(_along_rows(smooth, slope), bell)
-        self.gy = gy = _along_columns(_along_rows(smooth, bell), slope)
-        magnitude = np.sqrt(gx * gx + gy * gy)
-        self.magnitude: Surface = magnitude / max(magnitude.max(), np.float32(1e-30))
-        self.ridge: Ink = _ridges(gx, gy, self.magnitude)
+        height = gray.shape[0]
+        self.gx, self.gy = np.empty(gray.shape, np.float32), np.empty(gray.shape, np.float32)
+        self.magnitude = np.empty(gray.shape, np.float32)
+        self.ridge: Ink = np.empty(gray.shape, bool)
+
+        def block(a: int, b: int) -> None:
+            top, bottom = max(a - 1, 0), min(b + 1, height)  # ridges look one row further
+            first, last = max(top - reach, 0), min(bottom + reach, height)
+            start = max(first - reach, 0)
+            rows = _along_rows(gray[start : last + reach].astype(np.float32), bell)
+            smooth = _along_columns(rows, start, bell, first, last, height)
+            gx = _along_columns(_along_rows(smooth, slope), first, bell, top, bottom, height)
+            gy = _along_columns(_along_rows(smooth, bell), first, slope, top, bottom, height)
+            magnitude = np.sqrt(gx * gx + gy * gy)
+            ridge = _ridges(gx, gy, magnitude)
+            inner = slice(a - top, b - top)
+            self.gx[a:b], self.gy[a:b] = gx[inner], gy[inner]
+            self.magnitude[a:b], self.ridge[a:b] = magnitude[inner], ridge[inner]
+
+        _in_blocks(height, threads, block)
+        self.magnitude /= max(self.magnitude.max(), np.float32(1e-30))
 
     def edges(self, low: float, high: float) -> Ink:
         """Edges (True): ridges above ``low`` that hang together with one above ``high``, thinned once."""
@@ -30,9 +48,19 @@ class Gradient:
 
     def automatic(self) -> Ink:
         """Edges with Matlab's own limits: 30 % of the pixels lie above the high one, the low one is 0.4 of it."""
-        counts = np.histogram(self.magnitude, bins=64, range=(0, 1))[0].cumsum()
+        counts = histogram(np.minimum(self.magnitude * np.float32(64), np.float32(63)).astype(np.uint8)).cumsum()
         high = (int(np.searchsorted(counts, 0.7 * counts[-1], side="right")) + 1) / 64
         return self.edges(0.4 * high, high)
+
+
+def _in_blocks(height: int, threads: int | None, block: Callable[[int, int], None], rows: int = 32) -> None:
+    """Call ``block(first, last)`` for blocks of rows that fit the cache."""
+
+    def band(first: int, last: int) -> None:
+        for a in range(first, last, rows):
+            block(a, min(a + rows, last))
+
+    run_bands(height, threads, band)
 
 
 def _along_rows(values: Surface, weights: Surface) -> Surface:
@@ -45,12 +73,13 @@ def _along_rows(values: Surface, weights: Surface) -> Surface:
     return result
 
 
-def _along_columns(values: Surface, weights: Surface) -> Surface:
+def _along_columns(values: Surface, start: int, weights: Surface, first: int, last: int, height: int) -> Surface:
+    """Correlation along the columns for the page's rows first … last − 1; ``values`` begin at the page's row start."""
     reach = len(weights) // 2
-    padded = np.pad(values, ((reach, reach), (0, 0)), "edge")
-    result = weights[0] * padded[: values.shape[0]]
+    padded = values[np.clip(np.arange(first - reach, last + reach), 0, height - 1) - start]
+    result = weights[0] * padded[: last - first]
     for i in range(1, len(weights)):
-        result += weights[i] * padded[i : i + values.shape[0]]
+        result += weights[i] * padded[i : i + last - first]
     return result
 
 
@@ -82,19 +111,25 @@ def _ridges(gx: Surface, gy: Surface, magnitude: Surface) -> Ink:
 def thin_once(mask: Ink) -> Ink:
     """One round of thinning by Guo and Hall (True = inside), as Matlab's ``bwmorph(…, 'thin', 1)``."""
     for first in (True, False):
-        p = np.pad(mask, 1)
-        # neighbours counter-clockwise from the right: x[0] … x[7]
-        x = [
-            p[1 + dy : p.shape[0] - 1 + dy, 1 + dx : p.shape[1] - 1 + dx]
-            for dy, dx in ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))
-        ]
-        crossings = sum((~x[i] & (x[i + 1] | x[(i + 2) % 8])).astype(np.uint8) for i in (0, 2, 4, 6))
-        pairs1 = sum((x[i] | x[i + 1]).astype(np.uint8) for i in (0, 2, 4, 6))
-        pairs2 = sum((x[i + 1] | x[(i + 2) % 8]).astype(np.uint8) for i in (0, 2, 4, 6))
-        pairs = np.minimum(pairs1, pairs2)
-        side = (x[1] | x[2] | ~x[7]) & x[0] if first else (x[5] | x[6] | ~x[3]) & x[4]
-        mask = mask & ~((crossings == 1) & (pairs >= 2) & (pairs <= 3) & ~side)
+        result = np.empty_like(mask)
+        _in_blocks(mask.shape[0], 1, partial(_thin_rows, np.pad(mask, 1), first, result))
+        mask = result
     return mask
+
+
+def _thin_rows(padded: Ink, first: bool, result: Ink, a: int, b: int) -> None:
+    p = padded[a : b + 2]
+    # neighbours counter-clockwise from the right: x[0] … x[7]
+    x = [
+        p[1 + dy : p.shape[0] - 1 + dy, 1 + dx : p.shape[1] - 1 + dx]
+        for dy, dx in ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))
+    ]
+    crossings = sum((~x[i] & (x[i + 1] | x[(i + 2) % 8])).view(np.uint8) for i in (0, 2, 4, 6))
+    pairs1 = sum((x[i] | x[i + 1]).view(np.uint8) for i in (0, 2, 4, 6))
+    pairs2 = sum((x[i + 1] | x[(i + 2) % 8]).view(np.uint8) for i in (0, 2, 4, 6))
+    pairs = np.minimum(pairs1, pairs2)
+    side = (x[1] | x[2] | ~x[7]) & x[0] if first else (x[5] | x[6] | ~x[3]) & x[4]
+    result[a:b] = p[1:-1, 1:-1] & ~((crossings == 1) & (pairs >= 2) & (pairs <= 3) & ~side)
 
 
 def stroke_width(gray: Gray, edges: Ink) -> int:

@@ -49,7 +49,7 @@ def ink_howe(
         return np.zeros(gray.shape, bool)
     page = gray.astype(np.float32)
     laplacian = _laplacian(page)
-    gradient = Gradient(gray, sigma)
+    gradient = Gradient(gray, sigma, threads)
     limits = (EDGE_LIMITS[0], sum(EDGE_LIMITS) / 2, EDGE_LIMITS[1]) if edge is None else (edge,)
 
     def result(i: int) -> Ink:

@@ -32,7 +32,7 @@ def threshold_sauvola_swt(
     **Deviations**: only the abstract of the publication was at hand: that every pixel's window follows the transform.
     The factor, Canny's limits (Matlab's own) and the filling between strokes are ours; there is no preprocessing.
     """
-    widths = nearest(stroke_widths(gray))
+    widths = nearest(stroke_widths(gray, threads))
     surface = np.zeros(gray.shape, np.float32)
     for width in np.unique(widths):
         line = threshold_sauvola(gray, window=odd(factor * (int(width) or 5)), k=k, r=r, threads=threads)
@@ -40,9 +40,9 @@ def threshold_sauvola_swt(
     return surface
 
 
-def stroke_widths(gray: Gray) -> Gray:
+def stroke_widths(gray: Gray, threads: int | None = 1) -> Gray:
     """The stroke width transform: uint8, the width of the stroke at each pixel, 0 on none."""
-    gradient = Gradient(gray, 1.0)
+    gradient = Gradient(gray, 1.0, threads)
     return rays(gradient.automatic(), -gradient.gx, -gradient.gy)
 
 

@@ -38,7 +38,7 @@ def ink_su(
     gap = (high - low).astype(np.float32)
     ratio = gap * np.float32(255) / (high.astype(np.float32) + low + np.float32(1e-4))
     contrast = (alpha * ratio + (1 - alpha) * gap).astype(np.uint8)
-    edges = (contrast >= max(PageNumbers.of(contrast).otsu(), 1)) & Gradient(gray, 1.0).automatic()
+    edges = (contrast >= max(PageNumbers.of(contrast).otsu(), 1)) & Gradient(gray, 1.0, threads).automatic()
     if not edges.any():
         return edges
     width = stroke_width(gray, edges)
