@@ -1,0 +1,347 @@
+"""Does binarizing help OCR? Tesseract's character error rate on pages with text truth, as they are and binarized.
+
+    python benchmarks/ocr.py                        # everything; runs for hours, goes on where it stopped
+    python benchmarks/ocr.py --paddings 0           # a third of the work
+    python benchmarks/ocr.py --report               # only write table and picture, of the pages read so far
+    python benchmarks/ocr.py --models swift paper   # more models as rows
+
+Pages: the folder ``ocr`` of the data (SAUVOLANET_DATA), whose README defines the error rate. Tesseract's layout
+analysis is noisy: every image is read with 0, 7 and 15 replicated pixels around it, the page's rate is the median
+of the three, and rows are compared page by page, with a bootstrap over the pages. Texts are kept in ``--cache``, by
+image and settings, so that a new model costs only its own rows. Table and picture go to docs/ocr.md and docs/images.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from sauvolanet.atomic import atomic
+from sauvolanet.binarize import DEFAULT_MODEL, Binarizer, normalize
+
+ROOT = Path(__file__).parents[1]
+PADDINGS = (0, 7, 15)
+SAME = 0.01  # differences of one page below this are noise
+_ALIKE = str.maketrans({**dict.fromkeys("⸗‐‑¬—–", "-"), **dict.fromkeys("’‘‚", "'"), **dict.fromkeys("“”„»«", '"'),
+                        "ſ": "s", "ꝛ": "r", "…": "...", "\u0364": ""})  # fmt: skip
+
+
+def normalise(text: str, fold: bool = False) -> str:
+    """The text as it is compared: NFC, one form of each dash, quote and s, single spaces; without case if ``fold``.
+
+    >>> normalise("Waſ⸗\\n ſer  „gut“")
+    'Was- ser "gut"'
+    """
+    text = re.sub(r"\s+", " ", unicodedata.normalize("NFC", text).translate(_ALIKE)).strip()
+    return text.casefold() if fold else text
+
+
+def distance(a: str, b: str) -> int:
+    """Levenshtein distance: the least number of insertions, deletions and substitutions.
+
+    >>> distance("kitten", "sitting"), distance("", "abc"), distance("same", "same")
+    (3, 3, 0)
+    """
+    column = np.array([ord(c) for c in b], np.int32)
+    steps = np.arange(len(b) + 1)
+    row = steps.copy()
+    for i, letter in enumerate(a, 1):
+        row[1:] = np.minimum(row[1:] + 1, row[:-1] + (column != ord(letter)))
+        row[0] = i
+        row = np.minimum.accumulate(row - steps) + steps  # insertions, all at once
+    return int(row[-1])
+
+
+def errors(ocr: str, truth: str, fold: bool = False) -> tuple[int, int]:
+    """Distance between the compared texts, and the length of the truth; their ratio is the error rate."""
+    truth = normalise(truth, fold)
+    return distance(normalise(ocr, fold), truth), len(truth)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to prepare a page: its label, what it does to the image, and Tesseract's settings."""
+
+    label: str
+    prepare: Callable[[Image.Image], Image.Image]
+    settings: tuple[str, ...] = ()
+    own: bool = False  # one of Tesseract's own methods
+
+
+def rows(models: Sequence[str]) -> list[Row]:
+    def binarized(**choice: Any) -> Callable[[Image.Image], Image.Image]:
+        binarizer = Binarizer(threads=1, **choice)
+        return lambda page: Image.fromarray(~binarizer(page))
+
+    default = f"default model ({DEFAULT_MODEL})"
+    return [
+        Row("page as it is (Tesseract's Otsu, 0)", lambda page: page, (), True),
+        Row("Tesseract's adaptive Otsu (1)", lambda page: page, ("thresholding_method=1",), True),
+        Row("Tesseract's Sauvola (2)", lambda page: page, ("thresholding_method=2",), True),
+        Row("otsu", binarized(method="otsu")),
+        Row("sauvola", binarized(method="sauvola")),
+        *(Row(name, binarized(model=name)) for name in models if name != DEFAULT_MODEL),
+        Row(default, binarized()),
+        Row("default model, --keep-gray", lambda page: Image.fromarray(normalize(page, threads=1))),
+    ]
+
+
+@lru_cache(maxsize=1)
+def tesseract_version() -> str:
+    try:
+        return subprocess.run(["tesseract", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    except OSError:
+        sys.exit("ocr.py: tesseract is not installed: apt install tesseract-ocr tesseract-ocr-{deu,fra,script-frak}")
+
+
+def read(image: Image.Image, page: dict[str, Any], settings: tuple[str, ...], cache: Path, run: bool) -> str | None:
+    """Tesseract's text of an image, from the cache where it is there; None if it is not and ``run`` is False."""
+    command = ["tesseract", "stdin", "stdout", "-l", page["tesseract_lang"]]
+    command += ["--dpi", str(page["dpi"])] if page["dpi"] else []
+    for setting in settings:
+        command += ["-c", setting]
+    told = json.dumps([tesseract_version(), command, image.mode, image.size])
+    key = hashlib.sha256(told.encode() + image.tobytes()).hexdigest()[:32]
+    kept = cache / f"{key}.txt"
+    if kept.exists():
+        return kept.read_text(encoding="utf-8")
+    if not run:
+        return None
+    png = io.BytesIO()
+    image.save(png, "PNG", compress_level=1)
+    done = subprocess.run(
+        command, input=png.getvalue(), capture_output=True, env={**os.environ, "OMP_THREAD_LIMIT": "1"}
+    )
+    if done.returncode:
+        sys.exit(f"ocr.py: {page['id']}: tesseract failed: {done.stderr.decode(errors='replace').strip()}")
+    with atomic(kept) as file:
+        file.write(done.stdout)
+    return done.stdout.decode("utf-8")
+
+
+def padded(image: Image.Image, by: int) -> Image.Image:
+    """The image with its border pixels repeated ``by`` times on each side; what is written on it does not change."""
+    if not by:
+        return image
+    pixels = np.asarray(image)
+    return Image.fromarray(np.pad(pixels, [(by, by)] * 2 + [(0, 0)] * (pixels.ndim - 2), "edge"))
+
+
+@dataclass
+class Scores:
+    """Distances per row, page and padding (NaN: not read yet) and the length of each page's truth."""
+
+    labels: list[str]
+    own: list[int]
+    pages: list[dict[str, Any]]
+    distances: np.ndarray
+    lengths: np.ndarray
+
+    def finished(self) -> Scores:
+        """The pages that every row has read at least once, each with the paddings that every row has read."""
+        complete = ~np.isnan(self.distances).any(axis=0)
+        pages = complete.any(axis=1)
+        if not pages.any():
+            sys.exit("ocr.py: no page has been read in every row yet")
+        distances = np.where(complete, self.distances, np.nan)[:, pages]
+        return Scores(self.labels, self.own, [p for p, there in zip(self.pages, pages, strict=True) if there], distances,
+                      self.lengths[pages])  # fmt: skip
+
+    def rates(self) -> np.ndarray:
+        """Error rate (row, page): the median over the paddings."""
+        return np.nanmedian(self.distances, axis=2) / self.lengths
+
+
+def in_turn(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pages, one of each kind in turn, small ones first: a run that is stopped has seen every kind."""
+    ranked = []
+    for kind in dict.fromkeys(p["kind"] for p in pages):
+        mine = sorted((p for p in pages if p["kind"] == kind), key=lambda p: p["width"] * p["height"])
+        ranked += list(enumerate(mine))
+    return [page for _, page in sorted(ranked, key=lambda item: item[0])]
+
+
+def measure(folder: Path, wanted: Sequence[Row], paddings: Sequence[int], cache: Path, run: bool) -> Scores:
+    pages = in_turn(json.loads((folder / "index.json").read_text(encoding="utf-8")))
+    truths = [(folder / p["text"]).read_text(encoding="utf-8") for p in pages]
+    folds = [bool(p.get("case_insensitive")) for p in pages]
+    scores = Scores([r.label for r in wanted], [i for i, r in enumerate(wanted) if r.own], pages,
+                    np.full((len(wanted), len(pages), len(paddings)), np.nan),
+                    np.array([len(normalise(t, f)) for t, f in zip(truths, folds, strict=True)]))  # fmt: skip
+    prepared: dict[tuple[int, int], Image.Image] = {}
+    for k, by in enumerate(paddings):  # one padding makes a table; the others make it steadier
+        for j, (page, truth, fold) in enumerate(zip(pages, truths, folds, strict=True)):
+            with Image.open(folder / page["image"]) as opened:
+                scan = opened.convert("L" if opened.mode == "L" else "RGB")
+            for i, row in enumerate(wanted):
+                if (i, j) not in prepared:
+                    prepared[i, j] = row.prepare(scan)
+                text = read(padded(prepared[i, j], by), page, row.settings, cache, run)
+                if text is not None:
+                    scores.distances[i, j, k] = errors(text, truth, fold)[0]
+            if run:
+                print(f"padding {by}: {page['id']} ({j + 1} of {len(pages)})", file=sys.stderr, flush=True)
+    return scores.finished()
+
+
+def interval(values: np.ndarray, draws: int = 10_000) -> tuple[float, float]:
+    """95 % bootstrap interval of the mean over pages; the same draws for every row, so pairs stay pairs."""
+    picks = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
+    low, high = np.percentile(values[picks].mean(axis=1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def verdict(low: float, high: float) -> str:
+    """What an interval of a difference of error rates allows to say.
+
+    >>> verdict(-0.03, -0.01), verdict(-0.01, 0.02), verdict(0.01, 0.02)
+    ('better', 'no significant difference', 'worse')
+    """
+    return "better" if high < 0 else "worse" if low > 0 else "no significant difference"
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def points(difference: np.ndarray) -> str:
+    low, high = interval(difference)
+    return f"{100 * difference.mean():+.1f} ({100 * low:+.1f} … {100 * high:+.1f})"
+
+
+def report(scores: Scores, total: int) -> str:
+    """The tables, and in words what the intervals allow to say, as Markdown."""
+    rates = scores.rates()
+    kinds = list(dict.fromkeys(p["kind"] for p in scores.pages))
+    of = {kind: np.array([p["kind"] == kind for p in scores.pages]) for kind in kinds}
+    of["all"] = np.ones(len(scores.pages), bool)
+    pooled = (rates * scores.lengths).sum(axis=1) / scores.lengths.sum()
+    read_once = int(((~np.isnan(scores.distances[0])).sum(axis=1) == 1).sum())
+    lines = [
+        f"Tesseract {tesseract_version()}, {len(scores.pages)} of {total} pages, {read_once} with one padding only, "
+        f"{len(scores.pages) - read_once} with the median of several; character error rate in percent, mean over pages.",
+        "",
+        "| | "
+        + " | ".join(f"{k} ({of[k].sum()})" for k in of)
+        + " | 95 % of all | pooled | all, against the page as it is |",
+        "|---|" + "---:|" * (len(of) + 3),
+    ]
+    for i, label in enumerate(scores.labels):
+        low, high = interval(rates[i])
+        lines.append(f"| {label} | " + " | ".join(percent(rates[i, of[k]].mean()) for k in of)
+                     + f" | {percent(low)} … {percent(high)} | {percent(pooled[i])} | "
+                     + ("" if i == 0 else points(rates[i] - rates[0])) + " |")  # fmt: skip
+    lines += [
+        "",
+        "Against the best of Tesseract's own three methods, chosen afterwards for each line on these very pages (which "
+        "favours Tesseract), in points of error rate with the 95 % interval of the paired difference:",
+        "",
+    ]
+    ours = [i for i, label in enumerate(scores.labels) if label.startswith("default model")]
+    lines += ["| | best own method | " + " | ".join(f"{scores.labels[i]} | verdict" for i in ours) + " |",
+              "|---|---|" + "---:|---|" * len(ours)]  # fmt: skip
+    for kind, pages in of.items():
+        best = min(scores.own, key=lambda i: rates[i, pages].mean())
+        cells = [
+            c for i in ours for d in [rates[i, pages] - rates[best, pages]] for c in (points(d), verdict(*interval(d)))
+        ]
+        lines.append(
+            f"| {kind} | {scores.labels[best]} {percent(rates[best, pages].mean())} | " + " | ".join(cells) + " |"
+        )
+    lines += [
+        "",
+        "Intervals of kinds with few pages are rough: a bootstrap over two or five pages knows only those pages.",
+        "",
+    ]
+    for i in ours:
+        change = rates[i] - rates[0]
+        for word, chosen in (("Helps", change < -SAME), ("Hurts", change > SAME)):
+            names = [f"{scores.pages[j]['id']} ({100 * change[j]:+.1f})" for j in np.argsort(-abs(change)) if chosen[j]]
+            lines.append(f"- {word} against the page as it is by more than {100 * SAME:.0f} point, {scores.labels[i]}: "
+                         f"{len(names)} of {len(change)} pages{': ' + ', '.join(names) if names else ''}.")  # fmt: skip
+    lines += ["", "<details><summary>Every page</summary>", "", "| page | " + " | ".join(scores.labels) + " |",
+              "|---|" + "---:|" * len(scores.labels)]  # fmt: skip
+    for j, page in enumerate(scores.pages):
+        lines.append(f"| {page['id']} | " + " | ".join(percent(r) for r in rates[:, j]) + " |")
+    return "\n".join([*lines, "", "</details>"])
+
+
+def picture(scores: Scores, path: Path) -> None:
+    """Every row's difference from the page as it is: one dot a page, and the mean with its interval."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "ocr"  # the same picture from the same numbers
+    import matplotlib.pyplot as plt
+
+    rates = scores.rates()
+    kinds = list(dict.fromkeys(p["kind"] for p in scores.pages))
+    figure, axes = plt.subplots(figsize=(9, 0.62 * len(scores.labels) + 1))
+    for at, rate in enumerate(rates[1:]):
+        change = 100 * (rate - rates[0])
+        for n, kind in enumerate(kinds):
+            mine = [j for j, p in enumerate(scores.pages) if p["kind"] == kind]
+            height = at - 0.12 + 0.4 * (n - len(kinds) / 2) / len(kinds)
+            axes.scatter(change[mine], [height] * len(mine), s=12, alpha=0.7, color=f"C{n}",
+                         label=kind if at == 0 else None)  # fmt: skip
+        low, high = interval(change)
+        axes.plot([low, high], [at + 0.25] * 2, color="black", lw=2)
+        axes.plot(change.mean(), at + 0.25, "o", color="black", ms=6, label="mean, 95 %" if at == 0 else None)
+    axes.axvline(0, color="gray", lw=0.8)
+    axes.set_xscale("symlog", linthresh=2)
+    axes.set_xticks([-30, -10, -5, -2, -1, 0, 1, 2, 5, 10, 30], [-30, -10, -5, -2, -1, 0, 1, 2, 5, 10, 30])
+    axes.set_yticks(range(len(scores.labels) - 1), scores.labels[1:])
+    axes.invert_yaxis()
+    axes.set_xlabel("error rate minus that of the page as it is, in points (left is better)")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=8)
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def replace_block(document: Path, block: str) -> None:
+    """Put the block between the document's two markers."""
+    text = document.read_text(encoding="utf-8")
+    start, end = "<!-- results: benchmarks/ocr.py -->", "<!-- end of results -->"
+    before, _, rest = text.partition(start)
+    _, found, after = rest.partition(end)
+    if not found:
+        sys.exit(f"ocr.py: {document} lacks its markers {start} and {end}")
+    with atomic(document) as file:
+        file.write(f"{before}{start}\n{block}\n{end}{after}".encode())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="*", default=["original"], help="Rows besides the default model.")
+    parser.add_argument("--paddings", nargs="*", type=int, default=PADDINGS)
+    parser.add_argument("--cache", type=Path, default=ROOT / "build" / "ocr-texts")
+    parser.add_argument("--report", action="store_true", help="Read no page; report those that are in the cache.")
+    args = parser.parse_args()
+    folder = Path(os.environ.get("SAUVOLANET_DATA", ROOT.parent / "shared" / "data")) / "ocr"
+    args.cache.mkdir(parents=True, exist_ok=True)
+    scores = measure(folder, rows(args.models), args.paddings, args.cache, not args.report)
+    text = report(scores, len(json.loads((folder / "index.json").read_text(encoding="utf-8"))))
+    picture(scores, ROOT / "docs" / "images" / "ocr-error-rates.svg")
+    replace_block(ROOT / "docs" / "ocr.md", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
