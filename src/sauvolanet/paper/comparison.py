@@ -1,0 +1,93 @@
+"""Tables 1, 4, 5 and 6: the methods of the registry, the models, and the published rows side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import classic, net
+from .cells import Rows, Work, means
+from .tables import PRINTED, SCORES, Section, beside
+
+# our name -> the row of Tables 4 to 6 it is compared with
+_PRINTED_AS = {"otsu": "Otsu", "howe": "Howe", "sauvola": "Sauvola", "sauvola-ms": "Sauvola MS", "original": "SauvolaNet"}
+_RECOMPUTED = set(_PRINTED_AS.values())
+TEST_TABLES = ("table4", "table5", "table6")
+
+
+def table1(work: Work) -> Section:
+    """The Sauvola family, from the registry, beside what is printed."""
+    names = {"trainable": "end-to-end trainable", "w": "w", "k": "k", "r": "r", "scales": "scales",
+             "preproc": "without preprocessing", "postproc": "without postprocessing"}  # fmt: skip
+    section = Section("table1", "Table 1: Sauvola approaches", ["approach", "name here", *names.values(), "as printed"])
+    for printed in PRINTED["table1"]:
+        method = classic.METHODS.get(printed["method"])
+        ours = dict(method.table1 or {}) if method else _of_model(printed["method"])
+        same = all(ours[n] == printed[n] for n in names)
+        title = method.title if method else "SauvolaNet 2021"
+        section.rows.append([title, printed["method"], *(ours[n] for n in names), "yes" if same else "no"])
+    section.notes = ["The rows come from the declarations of the methods and, for the network, from the model's description."]
+    return section
+
+
+def _of_model(name: str) -> dict[str, str]:
+    """A network in the words of Table 1: k and r are learned, the attention finds the window, nothing stands around it."""
+    windows = net.load(name).architecture.windows
+    return {"trainable": "yes", "w": "auto", "k": "learned", "r": "learned",
+            "scales": "multiple" if len(windows) > 1 else "single", "preproc": "yes", "postproc": "yes"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row that we compute: a model, a method or somebody's results, on one kind of gray."""
+
+    label: str
+    what: str
+    gray: bool = False
+    model: str | None = None
+    method: str | None = None
+    predictions: Path | None = None
+
+    def scores(self, work: Work, set_: str) -> Rows | None:
+        return work.scores(self.label, set_, gray=self.gray, model=self.model, method=self.method, predictions=self.predictions)
+
+
+def models(work: Work) -> tuple[list[str], list[str]]:
+    """Models that may be compared on the test sets, and those that were trained on them."""
+    names = [*net.shipped(), *work.models]
+    seen = [n for n in names if net.load(n).about["training"]["partition"] == "all"]
+    return [n for n in names if n not in seen], seen
+
+
+def entries(work: Work) -> Iterator[Entry]:
+    """Every row that we compute, in the order of the tables; howe last, because it takes longest."""
+    for name in models(work)[0]:
+        partition = net.load(name).about["training"]["partition"]
+        what = f"model, trained on partition {partition}"
+        label = net.load(name).name
+        if work.paper_gray:
+            yield Entry(label, f"{what}; gray of the authors' loader", gray=True, model=name)
+        yield Entry(label, what, model=name)
+    for name, path in work.predictions.items():
+        yield Entry(name, "results given by the user", predictions=path)
+    for name in sorted(classic.METHODS, key=lambda n: n == "howe"):
+        yield Entry(name, f"classic, {classic.METHODS[name].title}", method=name)
+
+
+def table(work: Work, name: str) -> Section:
+    """Table 4, 5 or 6."""
+    printed, set_ = PRINTED[name]["rows"], PRINTED[name]["set"]
+    section = Section(name, f"Table {name[-1]}: {set_}", ["method", "what", *SCORES])
+    for entry in entries(work):
+        rows = entry.scores(work, set_)
+        section.rows.append([entry.label, entry.what, *beside(means(rows) if rows else None, printed.get(_PRINTED_AS.get(entry.label, "")))])
+    for label, values in printed.items():
+        if label not in _RECOMPUTED:
+            section.rows.append([label, "as printed in the paper, not recomputed", *(float(v) for v in values)])
+    section.notes = ["Cells: ours · printed · difference where the paper prints the row; means over the pages of the set. "
+                     "Classic methods run with the defaults of `sauvolanet methods`."]  # fmt: skip
+    seen = models(work)[1]
+    if seen:
+        section.notes.append(f"Left out, because trained on these pages too: {', '.join(seen)}.")
+    return section

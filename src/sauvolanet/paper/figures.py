@@ -1,0 +1,210 @@
+"""Figures 1, 3 and 4: speed against accuracy, intermediate results, and sheets of pages with their errors."""
+
+from __future__ import annotations
+
+import base64
+import io
+import platform
+import statistics
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
+
+from .. import classic, net
+from ..atomic import atomic
+from ..binarize import Binarizer
+from ..datasets import PAPER_ABOVE, read_gray, read_image, read_truth
+from ..errors import BadData, MissingExtra
+from ..explain import explain, picture
+from ..sheet import sheet
+from ..windows import cores
+from .cells import Rows, Work, fingerprint, means
+from .comparison import TEST_TABLES, Entry, entries, models
+from .tables import PRINTED, Beside, Section
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ROUNDS = 5
+_SHEET_METHODS = ("otsu", "sauvola", "su", "howe")
+
+
+def pyplot() -> Any:
+    """Matplotlib without a screen, writing the same bytes every time."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtra("train", "drawing figures") from None
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "sauvolanet"
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def save_drawing(figure: Any, folder: Path, name: str) -> list[str]:
+    """Write a matplotlib figure as NAME.png and NAME.svg."""
+    for kind in ("png", "svg"):
+        data = io.BytesIO()
+        figure.savefig(data, format=kind, dpi=150, bbox_inches="tight", metadata={"Date": None} if kind == "svg" else None)
+        with atomic(folder / f"{name}.{kind}") as file:
+            file.write(data.getbuffer())
+    pyplot().close(figure)
+    return [f"{name}.png", f"{name}.svg"]
+
+
+def save_picture(image: Image, folder: Path, name: str) -> list[str]:
+    """Write a picture as NAME.png, and as an SVG that holds it."""
+    data = io.BytesIO()
+    image.save(data, "PNG", optimize=True)
+    href = quoteattr("data:image/png;base64," + base64.b64encode(data.getvalue()).decode())
+    size = f'width="{image.width}" height="{image.height}"'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><image {size} href={href}/></svg>\n'
+    for suffix, content in (("png", data.getvalue()), ("svg", svg.encode())):
+        with atomic(folder / f"{name}.{suffix}") as file:
+            file.write(content)
+    return [f"{name}.png", f"{name}.svg"]
+
+
+# -- Figure 1 ------------------------------------------------------------------------------------------------------
+
+
+def speeds(work: Work, measure: bool) -> dict[str, Any] | None:
+    """Pages per second of models and methods on DIBCO 2011, measured in turns in one run on this machine."""
+    pages = work.pages("DIBCO2011")
+    machine = {"processor": _processor(), "cores": cores()}
+    names = [*models(work)[0], *(n for n in classic.METHODS if classic.available(classic.METHODS[n]))]
+    weights = {n: net.load(n).about["sha256"] for n in models(work)[0]}
+    depends = {"pages": fingerprint(pages), "machine": machine, "names": names, "weights": weights, "rounds": ROUNDS}
+
+    def compute() -> dict[str, Any] | None:
+        if not measure:
+            return None
+        grays = [read_gray(p) for p in pages]
+        tools = {n: Binarizer(**{"method" if n in classic.METHODS else "model": n}, invert="no") for n in names}
+        seconds: dict[str, list[float]] = {n: [] for n in names}
+        for tool in tools.values():
+            tool(grays[0])  # compile and load
+        for _ in range(ROUNDS):
+            for name, tool in tools.items():
+                if name == "howe" and seconds[name]:
+                    continue  # seconds a page: one round tells enough
+                begun = time.perf_counter()
+                for gray in grays:
+                    tool(gray)
+                seconds[name].append(time.perf_counter() - begun)
+        rate = {n: len(grays) / statistics.median(s) for n, s in seconds.items()}
+        return {"machine": machine, "pages_per_second": rate}
+
+    return work.cell("speed", depends, compute) if pages else None  # type: ignore[no-any-return]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def figure1(work: Work, measure: bool = True) -> Section:
+    """FM on DIBCO 2011 against pages per second against size. ``measure`` allows timing; else what is there is shown."""
+    printed = PRINTED["figure1"]
+    section = Section("figure1", "Figure 1: accuracy, speed and size on DIBCO 2011",
+                      ["method", "FM", "pages per second", "numbers in the model", "where"])  # fmt: skip
+    found = speeds(work, measure)
+    rate = found["pages_per_second"] if found else {}
+    where = f"{found['machine']['processor']}, {found['machine']['cores']} cores" if found else ""
+    for entry in entries(work):
+        if entry.gray or entry.predictions:
+            continue
+        rows = entry.scores(work, "DIBCO2011")
+        size = net.load(entry.model).about["parameters"] if entry.model else 0
+        section.rows.append([entry.label, means(rows)[0] if rows else None, rate.get(entry.model or entry.label), size, where])
+    fm = PRINTED["table4"]["rows"]["SauvolaNet"][0]
+    section.rows.append(["SauvolaNet, as printed", fm, "not in the text", printed["parameters"], "the authors' GPU"])
+    section.notes = [
+        f"Pages of about {printed['height']}×{printed['width']} pixels; {ROUNDS} rounds in turns, the median counts. "
+        "The paper's figure shows GPU speeds of other networks that are not in its text; they are not repeated from memory.",
+    ]
+    if not found:
+        section.notes.append("Speeds are not measured yet: run `sauvolanet paper figure1` on a quiet machine.")
+        return section
+    plt = pyplot()
+    figure, axes = plt.subplots(figsize=(8, 5))
+    for name, score, speed, size, _ in section.rows[:-1]:
+        if score is None or speed is None:
+            continue
+        axes.scatter(speed, score, s=30 + size / 150, alpha=0.6, color="tab:blue" if size else "tab:gray")
+        axes.annotate(name, (speed, score), xytext=(4, 4), textcoords="offset points", fontsize=8)
+    axes.axhline(fm, color="teal", linewidth=1, linestyle="--")
+    axes.annotate("SauvolaNet as printed (GPU, 40 K)", (0.02, fm), xycoords=("axes fraction", "data"), fontsize=8,
+                  color="teal", xytext=(0, 3), textcoords="offset points")  # fmt: skip
+    axes.set(xscale="log", xlabel=f"pages per second ({where})", ylabel="FM on DIBCO 2011, %",
+             title="Area: numbers in the model; gray: methods without training")  # fmt: skip
+    section.pictures = save_drawing(figure, work.out, "figure1")
+    return section
+
+
+# -- Figure 3 ------------------------------------------------------------------------------------------------------
+
+
+def figure3(work: Work) -> Section:
+    """Intermediate results on the page given, else on a synthetic one with exact truth."""
+    from ..synth import page as synthetic
+
+    truth = None
+    if work.page:
+        gray, shown = read_image(work.page), work.page.name
+        if work.truth:
+            truth = read_image(work.truth) <= PAPER_ABOVE
+            if truth.shape != gray.shape:
+                raise BadData(f"{work.truth}: the truth and the page differ in size")
+    else:
+        gray, truth = synthetic(7, kind="print", height=420, width=640)
+        shown = "a synthetic page with exact truth"
+    section = Section("figure3", "Figure 3: intermediate results", public=work.page is None)
+    section.pictures = save_picture(picture(explain(gray, model="original", invert="no"), truth), work.out, "figure3")
+    section.notes = [f"Thresholds of the single windows, their results, attention, adaptive threshold and output of the authors' weights on {shown}. "
+                     "Another page: `sauvolanet paper figure3 --page FILE --truth FILE`, or `sauvolanet explain`."]  # fmt: skip
+    return section
+
+
+# -- Figure 4 ------------------------------------------------------------------------------------------------------
+
+
+def figure4(work: Work) -> Section:
+    """Sheets of the pages that Figure 4 shows: those on which the authors' weights score what is printed."""
+    section = Section("figure4", "Figure 4: qualitative comparison", public=False,
+                      columns=["row", "page", "SauvolaNet", "cGANs, printed", "DeepOtsu, printed", "MRAtt, printed"])  # fmt: skip
+    others = [name for name in models(work)[0] if name != "original"]
+    section.columns += [f"{name}" for name in (*others, *_SHEET_METHODS)]
+    gray = work.paper_gray is not None
+    rows = [row for name in TEST_TABLES for row in Entry("original", "", gray, "original").scores(work, PRINTED[name]["set"]) or []]
+    for printed in PRINTED["figure4"]:
+        if not rows:
+            section.rows.append([printed["row"], None, Beside(None, printed["SauvolaNet"]), *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")), *[None] * (len(others) + len(_SHEET_METHODS))])
+            continue
+        best = min(rows, key=lambda row: abs(row["fm"] - printed["SauvolaNet"]))
+        found = {}
+        for name in (*others, *_SHEET_METHODS):
+            kind = {"method": name} if name in classic.METHODS else {"model": name}
+            scores: Rows = work.scores(name, best["dataset"], **kind) or []
+            found[name] = next((row["fm"] for row in scores if row["page"] == best["page"]), None)
+        section.rows.append([printed["row"], f"{best['dataset']} {best['page']}", Beside(best["fm"], printed["SauvolaNet"]),
+                             *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")), *found.values()])  # fmt: skip
+        page = next(p for p in work.pages(best["dataset"], gray) if p.id == best["page"])
+        done = [name for name in ("original", *found) if name == "original" or found[name] is not None]
+        section.pictures += _draw_sheet(work, page, printed["row"], done)
+    section.notes = ["The pages are found by the score of the authors' weights; other columns without \"printed\" are ours, FM of that page. "
+                     "The sheets, with false ink red and missed ink blue, are written beside the table; they show pages of the data sets and are not published here."]  # fmt: skip
+    return section
+
+
+def _draw_sheet(work: Work, page: Any, row: str, names: list[str]) -> list[str]:
+    gray = read_gray(page)
+    tools = {n: Binarizer(**{"method" if n in classic.METHODS else "model": n}, invert="no") for n in names}
+    results = {n: tool(gray) for n, tool in tools.items()}
+    image = sheet(gray, results, read_truth(page, gray.shape), title=f"({row}) {page.set} {page.id}", width=600)
+    return save_picture(image, work.out, f"figure4-{row}")
