@@ -159,8 +159,8 @@ class Scores:
         if not pages.any():
             sys.exit("ocr.py: no page has been read in every row yet")
         distances = np.where(complete, self.distances, np.nan)[:, pages]
-        return Scores(self.labels, self.own, [p for p, there in zip(self.pages, pages, strict=True) if there], distances,
-                      self.lengths[pages])  # fmt: skip
+        there = [self.pages[j] for j in np.flatnonzero(pages)]
+        return Scores(self.labels, self.own, there, distances, self.lengths[pages])
 
     def rates(self) -> np.ndarray:
         """Error rate (row, page): the median over the paddings."""
@@ -233,8 +233,9 @@ def report(scores: Scores, total: int) -> str:
     pooled = (rates * scores.lengths).sum(axis=1) / scores.lengths.sum()
     read_once = int(((~np.isnan(scores.distances[0])).sum(axis=1) == 1).sum())
     lines = [
-        f"Tesseract {tesseract_version()}, {len(scores.pages)} of {total} pages, {read_once} with one padding only, "
-        f"{len(scores.pages) - read_once} with the median of several; character error rate in percent, mean over pages.",
+        f"Tesseract {tesseract_version()}, {len(scores.pages)} of {total} pages, {read_once} with one padding only and "
+        f"{len(scores.pages) - read_once} with the median of several. "
+        "Character error rates in percent, means over pages.",
         "",
         "| | "
         + " | ".join(f"{k} ({of[k].sum()})" for k in of)
