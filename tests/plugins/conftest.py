@@ -1,16 +1,18 @@
 """Environments with the real hosts, each on its own because their pins conflict with ours and with one another.
 
 They are made once, under ``.venv-hosts`` or the folder that SAUVOLANET_HOSTS names, and used again while the host's
-version and our pyproject.toml stay the same. Large hosts are installed only with SAUVOLANET_HOST_TESTS=1.
+version and our entry points and dependencies stay the same. Large hosts are installed only with SAUVOLANET_HOST_TESTS=1.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +28,9 @@ def host(name: str, version: str, *, large: bool) -> Run:
     if large and os.environ.get("SAUVOLANET_HOST_TESTS") != "1":
         pytest.skip(f"{name} is large: set SAUVOLANET_HOST_TESTS=1 to install and test it")
     home = HOSTS / name
-    wanted = f"{name}=={version} " + hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ours = [ours["dependencies"], ours["scripts"], ours["entry-points"]]
+    wanted = f"{name}=={version} " + hashlib.sha256(json.dumps(ours).encode()).hexdigest()
     HOSTS.mkdir(parents=True, exist_ok=True)
     with (HOSTS / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs share the environment

@@ -16,7 +16,7 @@ from . import OPTIONS, shared_binarizer
 
 @click.command("sauvolanet")
 @click.pass_context
-def sauvolanet(context: click.Context, **options: Any) -> Callable[..., None]:
+def sauvolanet(context: click.Context, /, **options: Any) -> Callable[..., None]:
     """Binarizes page images with a trained model or a classic method."""
     from kraken.containers import ProcessingStep
 

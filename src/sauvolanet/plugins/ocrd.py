@@ -39,6 +39,7 @@ class SauvolanetBinarize(Processor):
 
     def process_page_pcgts(self, *input_pcgts: OcrdPage | None, page_id: str | None = None) -> OcrdPageResult:
         (pcgts,) = input_pcgts
+        assert pcgts is not None  # one input group: a page without a file is not handed to us
         result = OcrdPageResult(pcgts)
         for segment, image, coordinates in self._segments(pcgts.get_Page(), page_id):
             binarized = Image.fromarray(~self.binarizer(image))
@@ -51,7 +52,7 @@ class SauvolanetBinarize(Processor):
         return result
 
     def _segments(self, page: Any, page_id: str | None) -> Iterator[tuple[Any, Image.Image, dict[str, Any]]]:
-        """Segments of the asked level, each with its newest image that is not binarized, and that image's coordinates."""
+        """Segments of the asked level, each with its newest image that is not binarized and its coordinates."""
         plain = {"feature_filter": "binarized"}
         image, coordinates, _ = self.workspace.image_from_page(page, page_id, **plain)
         level = self.parameter[LEVEL.name]

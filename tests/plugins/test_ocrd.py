@@ -1,0 +1,149 @@
+"""The real OCR-D processor in a real workspace, in an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import sauvolanet
+from sauvolanet import binarize
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+pytestmark = pytest.mark.slow
+TOOL = "ocrd-sauvolanet-binarize"
+PAGE = "http://schema.primaresearch.org/PAGE/gts/pagecontent/2019-07-15"
+SIZE = (400, 300)
+REGION, LINE = (40, 50, 240, 150), (50, 60, 230, 90)  # left, top, right, bottom
+
+
+def corners(box: tuple[int, int, int, int]) -> str:
+    left, top, right, bottom = box
+    return f"{left},{top} {right},{top} {right},{bottom} {left},{bottom}"
+
+
+def layout(image: str) -> str:
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<PcGts xmlns="{PAGE}"><Metadata><Creator>test</Creator><Created>2026-01-01T00:00:00</Created>
+<LastChange>2026-01-01T00:00:00</LastChange></Metadata>
+<Page imageFilename="{image}" imageWidth="{SIZE[0]}" imageHeight="{SIZE[1]}">
+<TextRegion id="r1"><Coords points="{corners(REGION)}"/>
+<TextLine id="l1"><Coords points="{corners(LINE)}"/></TextLine></TextRegion></Page></PcGts>"""
+
+
+@pytest.fixture()
+def workspace(ocrd: Run, tmp_path: Path) -> Path:
+    """Two gray pages in OCR-D-IMG, and the same with a region and a line in OCR-D-SEG."""
+    rng = np.random.default_rng(2)
+    (tmp_path / "OCR-D-IMG").mkdir()
+    (tmp_path / "OCR-D-SEG").mkdir()
+    run = [("ocrd", "workspace", "init"), ("ocrd", "workspace", "set-id", "test")]
+    for n in (1, 2):
+        gray = np.clip(rng.normal(190, 8, SIZE[::-1]), 0, 255).astype(np.uint8)
+        gray[70:76, 60:220] = gray[110:114, 60:220] = gray[200:260, 300:306] = 50
+        image, page = f"OCR-D-IMG/p{n}.png", f"OCR-D-SEG/p{n}.xml"
+        Image.fromarray(gray).save(tmp_path / image, dpi=(300, 300))
+        (tmp_path / page).write_text(layout(image))
+        add = ("ocrd", "workspace", "add", "-g", f"P{n}")
+        run += [(*add, "-G", "OCR-D-IMG", "-i", f"IMG{n}", "-m", "image/png", image),
+                (*add, "-G", "OCR-D-SEG", "-i", f"SEG{n}", "-m", "application/vnd.prima.page+xml", page)]  # fmt: skip
+    for command in run:
+        done = ocrd(*command, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def results(workspace: Path, group: str, tag: str) -> list[tuple[str, np.ndarray]]:
+    """The features and the ink (True = ink) of the last alternative image of each element of that kind."""
+    found = []
+    for file in sorted((workspace / group).glob("*.xml")):
+        for element in ET.parse(file).iter(f"{{{PAGE}}}{tag}"):
+            last = element.findall(f"{{{PAGE}}}AlternativeImage")[-1]
+            with Image.open(workspace / last.attrib["filename"]) as image:
+                assert image.mode == "1"
+                found.append((last.attrib["comments"], ~np.asarray(image)))
+    return found
+
+
+def source(workspace: Path, n: int) -> np.ndarray:
+    return np.asarray(Image.open(workspace / "OCR-D-IMG" / f"p{n}.png"))
+
+
+def validate(ocrd: Run, workspace: Path) -> None:
+    skips = [flag for check in ("imagefilename", "pixel_density", "page", "url") for flag in ("--skip", check)]
+    for page_check in ([], ["--page-textequiv-consistency", "off"]):
+        done = ocrd("ocrd", "workspace", "validate", *skips, *page_check, cwd=workspace)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_description_is_valid(ocrd: Run) -> None:
+    done = ocrd("ocrd", "ocrd-tool", Path(sauvolanet.__file__).with_name("ocrd-tool.json"), "validate")
+    assert (done.returncode, done.stdout.strip()) == (0, '<report valid="true">\n</report>')
+
+
+def test_pages(ocrd: Run, workspace: Path) -> None:
+    done = ocrd(TOOL, "-I", "OCR-D-IMG", "-O", "OCR-D-BIN", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    pages = results(workspace, "OCR-D-BIN", "Page")
+    assert [features for features, _ in pages] == ["binarized"] * 2
+    for n, (_, ink) in enumerate(pages, 1):
+        assert np.array_equal(ink, binarize(source(workspace, n)))
+    validate(ocrd, workspace)
+
+
+@pytest.mark.parametrize(("level", "tag", "box"), [("region", "TextRegion", REGION), ("line", "TextLine", LINE)])
+def test_parts(ocrd: Run, workspace: Path, level: str, tag: str, box: tuple[int, int, int, int]) -> None:
+    done = ocrd(TOOL, "-I", "OCR-D-SEG", "-O", "OCR-D-BIN", "-P", "level-of-operation", level, "-P", "method", "otsu",
+                cwd=workspace)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    parts = results(workspace, "OCR-D-BIN", tag)
+    assert len(parts) == 2
+    for n, (features, ink) in enumerate(parts, 1):
+        assert features.split(",")[-1] == "binarized"
+        with Image.open(workspace / "OCR-D-IMG" / f"p{n}.png") as page:
+            expected = binarize(page.crop(box), method="otsu")
+        height, width = expected.shape
+        assert np.mean(ink[:height, :width] != expected) < 0.02  # OCR-D's crops may differ by the pixels of the rim
+    validate(ocrd, workspace)
+
+
+def test_two_workers_and_a_mets_server(ocrd: Run, workspace: Path) -> None:
+    socket = workspace / "mets.sock"
+    program = [str(Path(ocrd("python", "-c", "import sys; print(sys.prefix)").stdout.strip()) / "bin" / "ocrd")]
+    server = subprocess.Popen([*program, "workspace", "-U", str(socket), "server", "start"], cwd=workspace,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+    try:
+        waited = time.monotonic() + 300
+        while not socket.exists() and time.monotonic() < waited:
+            time.sleep(0.2)
+        done = ocrd(TOOL, "-U", str(socket), "-I", "OCR-D-IMG", "-O", "OCR-D-BIN", cwd=workspace,
+                    OCRD_MAX_PARALLEL_PAGES="2")  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        stopped = ocrd("ocrd", "workspace", "-U", str(socket), "server", "stop", cwd=workspace)
+        assert stopped.returncode == 0, stopped.stderr
+        server.wait(120)
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGTERM)
+    for n, (_, ink) in enumerate(results(workspace, "OCR-D-BIN", "Page"), 1):
+        assert np.array_equal(ink, binarize(source(workspace, n)))
+    validate(ocrd, workspace)
+
+
+def test_a_missing_image_and_a_wrong_model(ocrd: Run, workspace: Path) -> None:
+    done = ocrd(TOOL, "-I", "OCR-D-IMG", "-O", "OCR-D-BIN", "-P", "model", "orignal", cwd=workspace)
+    assert done.returncode != 0
+    assert "unknown model 'orignal'; did you mean original?" in done.stderr
+    (workspace / "OCR-D-IMG" / "p2.png").unlink()
+    done = ocrd(TOOL, "-I", "OCR-D-IMG", "-O", "OCR-D-BIN", cwd=workspace, OCRD_MISSING_OUTPUT="ABORT")
+    assert done.returncode != 0
+    assert "p2.png" in done.stderr
+    assert not list((workspace / "OCR-D-BIN").glob("*P2*"))

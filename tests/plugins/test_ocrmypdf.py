@@ -1,0 +1,206 @@
+"""Real runs of OCRmyPDF in an environment of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pypdfium2 as pdfium
+import pytest
+from PIL import Image, ImageDraw
+
+from sauvolanet import binarize
+from sauvolanet.files.write import PdfWriter
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+NO_OCR = ("--ocr-engine", "none", "--output-type", "pdf", "--quiet")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs() -> None:
+    for program in ("tesseract", "gs", "pdfimages", "pdftotext"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    """benchmarks/ocr.py, for its error rate."""
+    spec = importlib.util.spec_from_file_location("ocr_benchmark", ROOT / "benchmarks" / "ocr.py")
+    assert spec and spec.loader
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # its dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def scan(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight pages: one with its text known, and seven strips of others, so that eight jobs have work."""
+    sources = ["typed-ehri-bf-en", "typed-ehri-wl-en"]
+    pages = [Image.open(data / "ocr" / f"{name}.jpg").convert("RGB") for name in sources]
+    strips = [pages[1].crop((0, top, 825, top + 120)) for top in range(60, 900, 120)]
+    target = tmp_path_factory.mktemp("scan") / "scan.pdf"
+    pages[0].save(target, save_all=True, append_images=strips, resolution=150)
+    return target
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two drawn pages of words: one plain, one with a colour picture."""
+    pages = []
+    for picture in (False, True):
+        page = Image.new("RGB", (500, 400), (240, 225, 190))
+        draw = ImageDraw.Draw(page)
+        for line in range(5):
+            draw.text((40, 30 + 40 * line), "the quick brown fox jumps", fill=(30, 25, 20), font_size=28)
+        if picture:
+            gradient = np.linspace((20, 60, 220), (220, 40, 30), 300).astype(np.uint8)
+            page.paste(Image.fromarray(np.tile(gradient, (120, 1, 1))), (100, 250))
+        pages.append(page)
+    target = tmp_path_factory.mktemp("small") / "small.pdf"
+    pages[0].save(target, save_all=True, append_images=pages[1:], resolution=150)
+    return target
+
+
+def pictures(pdf: Path) -> list[tuple[str, str, str]]:
+    """Width, bits and coding of the picture of each page."""
+    listed = subprocess.run(["pdfimages", "-list", pdf], capture_output=True, text=True, check=True).stdout
+    return [(f[3], f[7], f[8]) for f in (line.split() for line in listed.splitlines()[2:])]
+
+
+def texts(pdf: Path) -> list[str]:
+    return subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout.split("\f")
+
+
+def looks(pdf: Path) -> list[np.ndarray]:
+    with pdfium.PdfDocument(pdf) as document:
+        return [page.render(scale=1).to_numpy().copy() for page in document]
+
+
+def sizes(pdf: Path) -> list[tuple[float, float]]:
+    with pdfium.PdfDocument(pdf) as document:
+        return [page.get_size() for page in document]
+
+
+def test_text_layer_and_size_in_threads_and_in_processes(
+    ocrmypdf: Run, benchmark: ModuleType, scan: Path, data: Path, tmp_path: Path
+) -> None:
+    runs = {
+        "plain": [],
+        "threads": ["--sauvolanet-for", "both"],
+        "processes": ["--plugin", "sauvolanet.plugins.ocrmypdf", "--sauvolanet-for", "both", "--no-use-threads"],
+    }
+    truth = (data / "ocr" / "typed-ehri-bf-en.txt").read_text(encoding="utf-8")
+    rates = {}
+    for name, flags in runs.items():
+        done = ocrmypdf("ocrmypdf", "--jobs", "8", "--output-type", "pdf", *flags, scan, tmp_path / f"{name}.pdf")
+        assert done.returncode == 0, done.stderr
+        wrong, length = benchmark.errors(texts(tmp_path / f"{name}.pdf")[0], truth)
+        rates[name] = wrong / length
+    print({n: (round(r, 4), (tmp_path / f"{n}.pdf").stat().st_size) for n, r in rates.items()}, scan.stat().st_size)
+    threads, processes = tmp_path / "threads.pdf", tmp_path / "processes.pdf"
+    assert rates["threads"] < 0.1  # the plain page: 0.04 in the data's README
+    assert texts(threads) == texts(processes)
+    assert all(np.array_equal(a, b) for a, b in zip(looks(threads), looks(processes), strict=True))
+    assert {(bits, coding) for _, bits, coding in pictures(threads)} <= {("1", "ccitt"), ("1", "jbig2")}
+    assert threads.stat().st_size < scan.stat().st_size / 3
+    assert threads.stat().st_size < (tmp_path / "plain.pdf").stat().st_size / 3
+    np.testing.assert_allclose(sizes(threads), sizes(scan), atol=0.6)
+
+
+def test_without_the_flag_nothing_changes(ocrmypdf: Run, small: Path, tmp_path: Path) -> None:
+    hide = (
+        "import importlib.metadata as m, sys; real = m.distributions\n"
+        "m.distributions = lambda **k: [d for d in real(**k) if d.name != 'sauvolanet']\n"
+        "from ocrmypdf.__main__ import run; code = run(sys.argv[1:])\n"
+        "assert not any(n.startswith('sauvolanet') for n in sys.modules); sys.exit(code)"
+    )
+    show = (
+        "import sys; from ocrmypdf.__main__ import run; code = run(sys.argv[1:])\n"
+        "assert 'sauvolanet.plugins.ocrmypdf' in sys.modules\n"
+        "assert not {'sauvolanet.binarize', 'numba'} & set(sys.modules); sys.exit(code)"
+    )
+    kept = []
+    for name, program in (("hidden", hide), ("shown", show)):
+        target = tmp_path / f"{name}.pdf"
+        done = ocrmypdf("python", "-c", program, "--output-type", "pdf", "--jobs", "1", small, target,
+                        SOURCE_DATE_EPOCH="1700000000")  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        # what differs between any two runs: dates of the run, and the identifiers made from them
+        kept.append(
+            re.sub(rb"D:\d{14}[^)]*|\d{4}-\d\d-\d\dT[\d:.+-]+|/ID ?\[[^]]*\]|uuid:[-0-9a-f]+", b"", target.read_bytes())
+        )
+    assert kept[0] == kept[1]
+
+
+def test_a_colour_picture_is_kept_unless_the_user_insists(ocrmypdf: Run, small: Path, tmp_path: Path) -> None:
+    kept, flat = tmp_path / "kept.pdf", tmp_path / "flat.pdf"
+    assert ocrmypdf("ocrmypdf", *NO_OCR, "--sauvolanet-for", "page", small, kept).returncode == 0
+    (_, bits, coding), (_, picture_bits, _) = pictures(kept)
+    assert (bits, picture_bits) == ("1", "8") and coding in ("ccitt", "jbig2")
+    flags = ("--sauvolanet-for", "page", "--sauvolanet-pictures", "flatten", "--sauvolanet-method", "otsu")
+    assert ocrmypdf("ocrmypdf", *NO_OCR, *flags, small, flat).returncode == 0
+    assert [bits for _, bits, _ in pictures(flat)] == ["1", "1"]
+    np.testing.assert_allclose(sizes(flat), sizes(small), atol=0.6)
+
+
+def test_the_visible_page_is_our_ink(ocrmypdf: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    gray = np.clip(rng.normal(200, 8, (300, 400)), 0, 255).astype(np.uint8)
+    gray[100:110, 50:350] = gray[150:200, 60:66] = 40
+    with (tmp_path / "gray.pdf").open("wb") as file:
+        writer = PdfWriter(file, 150)
+        writer.add(gray, (150, 150), "")
+        writer.close()
+    done = ocrmypdf("ocrmypdf", *NO_OCR, "--sauvolanet-for", "page", tmp_path / "gray.pdf", tmp_path / "ink.pdf")
+    assert done.returncode == 0, done.stderr
+    subprocess.run(["pdfimages", "-png", tmp_path / "ink.pdf", tmp_path / "ink"], check=True)
+    (found,) = tmp_path.glob("ink-*.png")
+    assert np.array_equal(np.asarray(Image.open(found).convert("L")) == 0, binarize(gray))
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "line"),
+    [
+        (
+            ["--sauvolanet-for", "ocr", "--sauvolanet-model", "orignal"],
+            1,
+            "unknown model 'orignal'; did you mean original",
+        ),
+        (["--sauvolanet-for", "ink"], 1, "for must be one of ocr, page, both, not 'ink'"),
+        (["--sauvolanet-for", "page", "--skip-text"], 1, "keeps the visible pages"),
+        (["--sauvolanet-for", "ocr", "--sauvolanet-strength", "3"], 1, "strength must be a number from -1 to 1"),
+    ],
+)
+def test_wrong_options_are_one_line(
+    ocrmypdf: Run, small: Path, tmp_path: Path, flags: list[str], code: int, line: str
+) -> None:
+    done = ocrmypdf("ocrmypdf", "--ocr-engine", "none", *flags, small, tmp_path / "out.pdf")
+    assert done.returncode == code
+    assert line in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out.pdf").exists()
+
+
+def test_pages_without_an_image_and_encrypted_files(ocrmypdf: Run, small: Path, tmp_path: Path) -> None:
+    pikepdf = pytest.importorskip("pikepdf")
+    empty, locked, out = tmp_path / "empty.pdf", tmp_path / "locked.pdf", tmp_path / "out.pdf"
+    with pikepdf.new() as document:
+        document.add_blank_page()
+        document.save(empty)
+    done = ocrmypdf("ocrmypdf", *NO_OCR, "--sauvolanet-for", "page", empty, out)
+    assert (done.returncode, "page 1 holds no scanned image" in done.stderr) == (2, True)
+    with pikepdf.open(small) as document:
+        document.save(locked, encryption=pikepdf.Encryption(owner="a", user="b"))
+    done = ocrmypdf("ocrmypdf", *NO_OCR, "--sauvolanet-for", "both", locked, out)
+    assert (done.returncode, "ncrypted" in done.stderr) == (8, True)
+    assert not out.exists()
