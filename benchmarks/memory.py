@@ -1,6 +1,6 @@
 """Resident memory of a huge page through a model, and tiled against whole on a smaller one.
 
-    python benchmarks/memory.py [--model NAME] [--side 10000]
+python benchmarks/memory.py [--model NAME] [--side 10000]
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def main() -> None:
     begun = time.perf_counter()
     ink = Binarizer(model=args.model, invert="no")(gray)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{args.model}, {args.side}×{args.side}: {peak:.2f} GB resident at most, {time.perf_counter() - begun:.0f} s, {ink.mean():.3f} ink")
+    print(
+        f"{args.model}, {args.side}×{args.side}: {peak:.2f} GB resident at most, {time.perf_counter() - begun:.0f} s, {ink.mean():.3f} ink"
+    )
     del ink
     gray = sheet(4000, 5000)
     numbers, model = PageNumbers.of(gray), load(args.model)

@@ -35,7 +35,9 @@ def plain_export(model: Model) -> bytes:
     nodes, weights, last = [], [], "gray"
     for name, _, outputs, size, dilation, normalised, _ in model.architecture.convolutions():
         for part in ("weight", "bias"):
-            weights.append(numpy_helper.from_array(model.weights[f"{name}.{part}"].astype(np.float32), f"{name}.{part}"))
+            weights.append(
+                numpy_helper.from_array(model.weights[f"{name}.{part}"].astype(np.float32), f"{name}.{part}")
+            )
         reach = size // 2 * dilation
         nodes.append(helper.make_node("Conv", [last, f"{name}.weight", f"{name}.bias"], [f"{name}.z"],
                                       dilations=[dilation] * 2, pads=[reach] * 4, kernel_shape=[size] * 2))  # fmt: skip
@@ -43,7 +45,11 @@ def plain_export(model: Model) -> bytes:
         if normalised:
             weights.append(numpy_helper.from_array(np.ones(outputs, np.float32), f"{name}.one"))
             weights.append(numpy_helper.from_array(np.zeros(outputs, np.float32), f"{name}.zero"))
-            nodes.append(helper.make_node("InstanceNormalization", [last, f"{name}.one", f"{name}.zero"], [f"{name}.n"], epsilon=1e-10))
+            nodes.append(
+                helper.make_node(
+                    "InstanceNormalization", [last, f"{name}.one", f"{name}.zero"], [f"{name}.n"], epsilon=1e-10
+                )
+            )
             nodes.append(helper.make_node("Relu", [f"{name}.n"], [f"{name}.y"]))
             last = f"{name}.y"
     nodes.append(helper.make_node("Softmax", [last], ["attention"], axis=1))
@@ -97,17 +103,30 @@ def main() -> None:
                 run(gray)
                 times[n].append(time.perf_counter() - begun)
         medians = {n: statistics.median(v) for n, v in times.items()}
-        cells = [f"{1000 * t:.0f} ms" + ("" if n == name else f", **{medians[name] / t:.1f}×**") for n, t in medians.items()]
+        cells = [
+            f"{1000 * t:.0f} ms" + ("" if n == name else f", **{medians[name] / t:.1f}×**") for n, t in medians.items()
+        ]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
         results.append({"page": title, "threads": args.threads, "seconds": medians, "same_ink_as_peer": same})
         print(lines[-1], f"original's ink equals the peer's on {100 * same:.4f} % of the pixels", flush=True)
-    text = "\n".join([*lines, "", f"{args.threads} threads, {platform.machine()}, median of interleaved rounds; ratios are to the first column."])
+    text = "\n".join(
+        [
+            *lines,
+            "",
+            f"{args.threads} threads, {platform.machine()}, median of interleaved rounds; ratios are to the first column.",
+        ]
+    )
     print(text)
     if args.json:
         Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
     if args.readme:
         readme = Path(args.readme)
-        marked = re.sub(r"(<!-- speed -->\n).*?(<!-- end of speed -->)", lambda m: f"{m[1]}{text}\n{m[2]}", readme.read_text(), flags=re.DOTALL)
+        marked = re.sub(
+            r"(<!-- speed -->\n).*?(<!-- end of speed -->)",
+            lambda m: f"{m[1]}{text}\n{m[2]}",
+            readme.read_text(),
+            flags=re.DOTALL,
+        )
         readme.write_text(marked)
 
 

@@ -34,7 +34,9 @@ def test_public_names() -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(gray=arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40))), strength=st.sampled_from([0.0, 0.4, -1.0]))
+@given(
+    gray=arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40))), strength=st.sampled_from([0.0, 0.4, -1.0])
+)
 @pytest.mark.parametrize("what", SURFACES, ids=str)
 def test_ink_is_gray_below_the_surface(what: dict[str, str], gray: np.ndarray, strength: float) -> None:
     ink = binarize(gray, invert="no", strength=strength, **what)

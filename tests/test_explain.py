@@ -47,7 +47,21 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Image.fromarray(GRAY).save(tmp_path / "page.png")
     Image.fromarray(~TRUTH).save(tmp_path / "truth.png")
     out, arrays = tmp_path / "out" / "explained.png", tmp_path / "arrays.npz"
-    assert main(["explain", str(tmp_path / "page.png"), "-o", str(out), "--truth", str(tmp_path / "truth.png"), "--arrays", str(arrays)]) == 0
+    assert (
+        main(
+            [
+                "explain",
+                str(tmp_path / "page.png"),
+                "-o",
+                str(out),
+                "--truth",
+                str(tmp_path / "truth.png"),
+                "--arrays",
+                str(arrays),
+            ]
+        )
+        == 0
+    )
     with Image.open(out) as shown:
         assert shown.width > 1000
     with np.load(arrays) as found:
@@ -60,7 +74,14 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
      (["page.png", "-o", "x.png", "--model", "orignal"], 2, "did you mean original"), (["empty.png", "-o", "x.png"], 4, "empty"),
      (["page.png", "-o", "x.png", "--truth", "small.png"], 4, "differ in size"), (["page.png", "-o", "x.png", "--strength", "3"], 2, "from -1 to 1")],
 )  # fmt: skip
-def test_bad_input(arguments: list[str], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input(
+    arguments: list[str],
+    code: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.chdir(tmp_path)
     Image.fromarray(GRAY).save("page.png")
     Image.new("1", (5, 5)).save("small.png")

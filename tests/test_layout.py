@@ -23,7 +23,21 @@ FLOORS = [
 ]  # fmt: skip
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 BESIDE = {"train": FLOOR["evaluate"], "synth": FLOOR["net"], "demo": FLOOR["cli"]}
-HEAVY = {"numba", "torch", "onnxruntime", "matplotlib", "h5py", "starlette", "uvicorn", "scipy", "skimage", "cv2", "dask", "distributed", "fsspec"}
+HEAVY = {
+    "numba",
+    "torch",
+    "onnxruntime",
+    "matplotlib",
+    "h5py",
+    "starlette",
+    "uvicorn",
+    "scipy",
+    "skimage",
+    "cv2",
+    "dask",
+    "distributed",
+    "fsspec",
+}
 MAY_BE_HEAVY = re.compile(r"_kernels$|^train\.|^net\.vector$|^serve\.|^plugins\.")
 
 
@@ -83,7 +97,9 @@ def test_heavy_packages_are_imported_where_they_are_used(name: str, path: Path) 
 
 @pytest.mark.parametrize("code", ["import sauvolanet", "import sauvolanet.cli; sauvolanet.cli.COMMANDS"])
 def test_importing_stays_light(code: str) -> None:
-    loaded = subprocess.run([sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"], check=True, capture_output=True, text=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"], check=True, capture_output=True, text=True
+    )
     names = {name.split(".")[0] for name in loaded.stdout.split()}
     assert not names & (HEAVY | {"numpy", "PIL", "tqdm"})
 
@@ -114,6 +130,9 @@ def test_the_project_speaks_of_itself_alone() -> None:
     forbidden = re.compile("/work" + "/|/tmp" + "/|/root" + r"/|pypi\." + r"org|files\.pythonhosted")
     for name in listed.stdout.splitlines():
         path = REPOSITORY / name
-        if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cff", ".sh", ".js", ".css", ".html", ".csv"} and path.is_file():
+        if (
+            path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cff", ".sh", ".js", ".css", ".html", ".csv"}
+            and path.is_file()
+        ):
             found = forbidden.search(path.read_text(encoding="utf-8"))
             assert not found, f"{name} says {found[0]}"

@@ -27,7 +27,9 @@ def main(folder: str) -> int:
             shown.save(file, format="PNG", optimize=True)
     share = 100 * float(np.mean(result.ink))
     print(f"model {result.model}: {page.shape[1]}×{page.shape[0]} pixels, {share:.1f} % ink")
-    for name, what in zip(pictures, ("the scan", "black ink on white paper, 1 bit", "how the model decided"), strict=True):
+    for name, what in zip(
+        pictures, ("the scan", "black ink on white paper, 1 bit", "how the model decided"), strict=True
+    ):
         print(f"  {Path(folder) / name}  {what}")
     return 0
 

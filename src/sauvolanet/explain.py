@@ -89,7 +89,9 @@ def picture(result: Explanation, truth: Ink | None = None, width: int = 420) -> 
     def panel(array: npt.NDArray[Any]) -> Image.Image:
         shown = Image.fromarray(np.ascontiguousarray(array))
         height = max(1, round(shown.height * width / shown.width))
-        return shown.resize((width, height), Image.Resampling.LANCZOS if width < shown.width else Image.Resampling.NEAREST)
+        return shown.resize(
+            (width, height), Image.Resampling.LANCZOS if width < shown.width else Image.Resampling.NEAREST
+        )
 
     def as_gray(surface: Surface) -> Gray:
         return np.clip(np.rint(surface), 0, 255).astype(np.uint8)
@@ -135,7 +137,9 @@ def _boxed(picture: npt.NDArray[np.uint8], zone: tuple[slice, slice]) -> npt.NDA
     return out
 
 
-def _columns(columns: list[list[tuple[str, Image, Colour | None]]], legend: list[tuple[str, Colour]], width: int) -> Image:
+def _columns(
+    columns: list[list[tuple[str, Image, Colour | None]]], legend: list[tuple[str, Colour]], width: int
+) -> Image:
     from PIL import Image, ImageDraw, ImageFont
 
     gap, line = 12, 22

@@ -125,7 +125,10 @@ class Method:
         if not self.presets:
             return self.options
         names = tuple(self.presets)
-        return (Option("preset", str, None, choices=names, help="A named set of values used by a library."), *self.options)
+        return (
+            Option("preset", str, None, choices=names, help="A named set of values used by a library."),
+            *self.options,
+        )
 
     def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Option values for a call: defaults, then the preset's, then those given."""

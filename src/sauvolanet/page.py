@@ -157,4 +157,3 @@ class PageNumbers:
             return False
         rim = np.concatenate([gray[0], gray[-1], gray[:, 0], gray[:, -1]])
         return bool((rim < cut).mean() > 0.7)
-

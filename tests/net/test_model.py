@@ -59,7 +59,11 @@ def test_a_damaged_file_does_not_load(copy: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"format": 99}, "a newer sauvolanet reads it"), ({"colour": 1}, "unknown keys: colour"), ({"architecture": {"kind": "u"}}, "architecture")],
+    [
+        ({"format": 99}, "a newer sauvolanet reads it"),
+        ({"colour": 1}, "unknown keys: colour"),
+        ({"architecture": {"kind": "u"}}, "architecture"),
+    ],
 )
 def test_a_foreign_description_does_not_load(copy: Path, change: dict[str, object], message: str) -> None:
     copy.write_text(json.dumps({**json.loads(copy.read_text()), **change}))
@@ -81,7 +85,9 @@ def test_a_model_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
-def test_the_shipped_original_is_the_authors_file(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shipped_original_is_the_authors_file(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("h5py", reason="needs the extra keras")
     assert main(["import-keras", str(data / H5), "-o", str(tmp_path / "M")]) == 0
     assert "44,041 numbers" in capsys.readouterr().out

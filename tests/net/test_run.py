@@ -26,9 +26,13 @@ def random_model(arch: Architecture, seed: int = 0) -> Model:
     rng = np.random.default_rng(seed)
     weights = {}
     for name, inputs, outputs, size, *_ in arch.convolutions():
-        weights[f"{name}.weight"] = rng.normal(0, (2 / (inputs * size**2)) ** 0.5, (outputs, inputs, size, size)).astype(np.float32)
+        weights[f"{name}.weight"] = rng.normal(
+            0, (2 / (inputs * size**2)) ** 0.5, (outputs, inputs, size, size)
+        ).astype(np.float32)
         weights[f"{name}.bias"] = rng.normal(0, 0.1, outputs).astype(np.float32)
-    scaling = {"kind": "percentile", "low": 1.0, "high": 99.0, "least": 16.0} if arch.norm == "batch" else {"kind": "minmax"}
+    scaling = (
+        {"kind": "percentile", "low": 1.0, "high": 99.0, "least": 16.0} if arch.norm == "batch" else {"kind": "minmax"}
+    )
     k, r = [0.2] * len(arch.windows), [0.5] * len(arch.windows)
     return Model(describe("random", arch, k, r, 8.0, scaling, 0, "MIT", "", "", {}), weights)
 
@@ -39,7 +43,9 @@ def model(request: pytest.FixtureRequest) -> Model:
 
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 5), (9, 7), (20, 64), (17, 33)])
-@pytest.mark.parametrize(("inputs", "outputs", "size", "dilation"), [(1, 8, 3, 1), (11, 16, 3, 1), (16, 24, 3, 2), (5, 48, 1, 1)])
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "size", "dilation"), [(1, 8, 3, 1), (11, 16, 3, 1), (16, 24, 3, 2), (5, 48, 1, 1)]
+)
 def test_convolution_kernel(height: int, width: int, inputs: int, outputs: int, size: int, dilation: int) -> None:
     rng = np.random.default_rng(height)
     weight = rng.standard_normal((outputs, inputs, size, size)).astype(np.float32)
@@ -77,7 +83,9 @@ def test_without_numba_the_result_is_the_same(model: Model, monkeypatch: pytest.
 @settings(max_examples=25, deadline=None)
 @given(height=st.integers(1, 150), width=st.integers(1, 150), tile=st.integers(900, 40_000), seed=st.integers(0, 99))
 @pytest.mark.parametrize("arch", [U, CHAIN], ids=["u", "chain"])
-def test_tiles_equal_the_whole_page_bit_for_bit(arch: Architecture, height: int, width: int, tile: int, seed: int) -> None:
+def test_tiles_equal_the_whole_page_bit_for_bit(
+    arch: Architecture, height: int, width: int, tile: int, seed: int
+) -> None:
     gray = np.random.default_rng(seed).integers(0, 256, (height, width), dtype=np.uint8)
     numbers = PageNumbers.of(gray)
     model = random_model(arch)
@@ -135,5 +143,3 @@ def test_the_cost_of_the_papers_network() -> None:
     arch = Architecture()
     assert arch.macs_per_pixel == 9 * (8 + 8 * 16 + 16 * 24 + 24 * 32 + 32 * 40 + 40 * 48 + 48 * 8)
     assert halo_of(arch) == 12  # it sees 25×25 pixels
-
-

@@ -18,6 +18,8 @@ from PIL import Image
 
 from sauvolanet.cli import main
 from sauvolanet.errors import BadData, OutputError, RunFailed, UsageError
+from sauvolanet.page import PageNumbers
+from sauvolanet.synth import page
 from sauvolanet.train.loop import Run, schedule, split
 from sauvolanet.train.settings import PRESETS, Settings, held_out_pages, settings_from_json, with_changes
 
@@ -72,7 +74,10 @@ def test_two_processes_share_a_step(pairs: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_from_synthetic_pages_to_a_model_that_binarizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, run, model = (str(tmp_path / n) for n in ("data", "run", "model"))
-    assert main(["synth", "-o", f"{data}/mine", "--pages", "10", "--kind", "letter", "--height", "320", "--width", "320"]) == 0
+    assert (
+        main(["synth", "-o", f"{data}/mine", "--pages", "10", "--kind", "letter", "--height", "320", "--width", "320"])
+        == 0
+    )
     common = ["--data", data, "--preset", "swift", "--train", "mine", "--set", "hold_out=false", "--set", "patch=128",
               "--set", "synthetic=0.0", "--set", "batch=4", "--set", "warmup=10", "--set", "average=0.9"]  # fmt: skip
     scores = {}
@@ -86,6 +91,21 @@ def test_from_synthetic_pages_to_a_model_that_binarizes(tmp_path: Path, capsys: 
     assert scores["90"] > scores["1"] + 15
 
 
+def test_fine_tuning_begins_where_the_model_is(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    first = Run(tiny, pairs, tmp_path / "first")
+    first.train()
+    model = first.model("first")
+    second = Run(replace(tiny, rate=0.0, weight_decay=0.0, steps=1), pairs, tmp_path / "second")
+    second.start_from(model)
+    second.train()
+    gray, _ = page(300, kind="letter", height=160, width=192)
+    numbers = PageNumbers.of(gray)
+    apart = np.abs(second.model("second").surface(gray, numbers) - model.surface(gray, numbers))
+    assert np.median(apart) < 1  # gray levels; the running statistics have moved by one small batch
+    with pytest.raises(UsageError, match="another architecture"):
+        Run(PRESETS["paper"], pairs, tmp_path / "third").start_from(model)
+
+
 def test_ctrl_c_saves_and_leaves(tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = Run._step
 
@@ -95,7 +115,19 @@ def test_ctrl_c_saves_and_leaves(tiny: Settings, pairs: Path, tmp_path: Path, mo
         return steps(self, *args)
 
     monkeypatch.setattr(Run, "_step", interrupted)
-    arguments = ["train", "--data", str(pairs), "--preset", "paper", "--train", "mine", "--set", "patch=32", "--set", "batch=1"]
+    arguments = [
+        "train",
+        "--data",
+        str(pairs),
+        "--preset",
+        "paper",
+        "--train",
+        "mine",
+        "--set",
+        "patch=32",
+        "--set",
+        "batch=1",
+    ]
     assert main([*arguments, "--out", str(tmp_path / "run")]) == 130
     assert torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["step"] == 3
 
@@ -109,7 +141,9 @@ def test_nan_loss_stops_and_keeps_the_last_checkpoint(tiny: Settings, pairs: Pat
     assert all(np.isfinite(v).all() for v in weights_of(tmp_path / "run").values())
 
 
-def test_a_full_disk_keeps_the_last_checkpoint(tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_keeps_the_last_checkpoint(
+    tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = Run(tiny, pairs, tmp_path / "run")
     run.train(stop_after=6)
     before = (tmp_path / "run" / "checkpoint.pt").read_bytes()
@@ -136,7 +170,9 @@ def test_a_damaged_checkpoint_is_named(tiny: Settings, pairs: Path, tmp_path: Pa
         Run(tiny, pairs, tmp_path)
 
 
-def test_unusable_pages_are_skipped_and_named(tiny: Settings, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_pages_are_skipped_and_named(
+    tiny: Settings, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "data" / "mine"
     folder.mkdir(parents=True)
     for file in (pairs / "mine").glob("p[01].*"):

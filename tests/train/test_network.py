@@ -41,7 +41,9 @@ def test_window_statistics_are_those_of_the_integer_sums() -> None:
 
 
 @pytest.mark.parametrize("arch", [TINY, Architecture(widths=((8, 16),), dilations=((1, 2),), windows=(7, 15))])
-def test_compiled_steps_have_the_values_and_gradients_of_torch(arch: Architecture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_steps_have_the_values_and_gradients_of_torch(
+    arch: Architecture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.manual_seed(0)
     net = SauvolaNet(arch).double().float()
     if arch.refine:
@@ -55,7 +57,10 @@ def test_compiled_steps_have_the_values_and_gradients_of_torch(arch: Architectur
         net.zero_grad()
         threshold = net(gray, mean, deviation, seen)
         (threshold * gray).sum().backward()
-        results[use] = {"T": threshold.detach(), **{n: p.grad.clone() for n, p in net.named_parameters() if p.grad is not None}}
+        results[use] = {
+            "T": threshold.detach(),
+            **{n: p.grad.clone() for n, p in net.named_parameters() if p.grad is not None},
+        }
     assert results[True].keys() == results[False].keys()
     for name, value in results[False].items():
         assert torch.allclose(results[True][name], value, rtol=2e-3, atol=2e-3 * value.abs().max().item()), name

@@ -13,10 +13,14 @@ _OPTIONS = (STRENGTH, INVERT, QUALITY)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("page", metavar="PAGE", help="The page: any image file.")
-    parser.add_argument("-o", "--output", metavar="PICTURE", required=True, help="The picture to write, such as explained.png.")
+    parser.add_argument(
+        "-o", "--output", metavar="PICTURE", required=True, help="The picture to write, such as explained.png."
+    )
     parser.add_argument("--model", metavar="NAME_OR_PATH", help="The model; without it the default model.")
     parser.add_argument("--truth", metavar="FILE", help="Truth to show beside the input: an image, dark = ink.")
-    parser.add_argument("--arrays", metavar="FILE.npz", help="Also write gray, surfaces, attention, threshold and ink as arrays.")
+    parser.add_argument(
+        "--arrays", metavar="FILE.npz", help="Also write gray, surfaces, attention, threshold and ink as arrays."
+    )
     for option in _OPTIONS:
         add_option(parser, option)
 

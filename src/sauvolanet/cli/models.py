@@ -25,7 +25,18 @@ def run(args: argparse.Namespace) -> int:
         cost = f"{about['parameters']:,} parameters, {about['macs_per_pixel']:,.0f} multiply-adds per pixel"
         print(f"{model.name}{mark}: {cost}, trained on {about['training']['partition']}")
         if args.name:
-            for key in ("source", "licence", "copyright", "windows", "constants", "k", "r", "alpha", "scaling", "sha256"):
+            for key in (
+                "source",
+                "licence",
+                "copyright",
+                "windows",
+                "constants",
+                "k",
+                "r",
+                "alpha",
+                "scaling",
+                "sha256",
+            ):
                 print(f"  {key}: {about[key]}")
             for key, value in about["training"].items():
                 print(f"  training {key}: {value}")

@@ -15,17 +15,30 @@ from ..errors import MissingExtra, UnknownName, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", metavar="DIR", required=True, help="Folder with the data sets (see 'sauvolanet datasets').")
-    parser.add_argument("--preset", default="paper", metavar="NAME", help="Recipe: paper, authors, better or swift (default: paper).")
+    parser.add_argument(
+        "--data", metavar="DIR", required=True, help="Folder with the data sets (see 'sauvolanet datasets')."
+    )
+    parser.add_argument(
+        "--preset", default="paper", metavar="NAME", help="Recipe: paper, authors, better or swift (default: paper)."
+    )
     parser.add_argument("--out", metavar="RUN", required=True, help="Folder of the run: checkpoint, log, manifest.")
     parser.add_argument("--train", nargs="+", metavar="SET", help="Sets or groups to train on.")
     parser.add_argument("--validate", nargs="*", metavar="SET", help="Sets or groups to choose by.")
-    parser.add_argument("--leave-out", nargs="+", metavar="SET", help="Sets to leave out of training; they are validated on.")
+    parser.add_argument(
+        "--leave-out", nargs="+", metavar="SET", help="Sets to leave out of training; they are validated on."
+    )
     parser.add_argument("--init", metavar="MODEL", help="Begin with this model's weights.")
     parser.add_argument("--minutes", type=float, metavar="M", help="Fit the length of the run to this time.")
     parser.add_argument("--steps", type=int, help="Length of the run in steps.")
     parser.add_argument("--seed", type=int, help="Seed of everything random.")
-    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="NAME=VALUE", help="Change any setting of the preset.")
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Change any setting of the preset.",
+    )
     parser.add_argument("--stop-after", type=int, metavar="STEPS", help=argparse.SUPPRESS)
 
 
@@ -51,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
     if args.train and args.validate is None:
         settings = replace(settings, validate=())
     if args.leave_out and args.validate is None:
-        settings = replace(settings, validate=(*settings.validate, *(s for s in args.leave_out if s not in settings.validate)))
+        settings = replace(
+            settings, validate=(*settings.validate, *(s for s in args.leave_out if s not in settings.validate))
+        )
     settings = replace(settings, **{n: getattr(args, n) for n in ("steps", "seed") if getattr(args, n) is not None})
     for change in args.changes:
         name, sign, value = change.partition("=")

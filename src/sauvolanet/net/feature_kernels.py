@@ -76,8 +76,10 @@ def _multiply(a, b):
 
 
 @njit(nogil=True, cache=True)
-def _attend(logits, mean, deviation, slope, level, constants, keep, attention, threshold, shifted, fraction, bits, powers):
-    height, width, stride = logits.shape
+def _attend(
+    logits, mean, deviation, slope, level, constants, keep, attention, threshold, shifted, fraction, bits, powers
+):
+    height, width = logits.shape[:2]
     windows, choices = slope.shape[0], slope.shape[0] + constants.shape[0]
     for i in range(height):
         for j in range(width):

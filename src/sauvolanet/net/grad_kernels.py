@@ -51,7 +51,7 @@ def _outer(x, p, cin, grad, o, cout, width, rows, pitch, total, at, step):
 @njit(nogil=True, cache=True)
 def weight_gradient(x, grad, total, size, dilation):
     """total (size², Cin rounded up to 8, Cout) += gradient of the weights from one patch."""
-    height, width, cin = x.shape
+    height, width = x.shape[:2]
     cout = grad.shape[2]
     channels = total.shape[1]
     reach = (size // 2) * dilation

@@ -40,7 +40,9 @@ class Model:
     def __init__(self, about: Mapping[str, Any], weights: Mapping[str, Array]) -> None:
         self.about = dict(about)
         self.name: str = about["name"]
-        self.architecture: Architecture = architecture_from_json(about["architecture"], about["windows"], about["constants"])
+        self.architecture: Architecture = architecture_from_json(
+            about["architecture"], about["windows"], about["constants"]
+        )
         self.weights = dict(weights)
 
     @cached_property
@@ -53,7 +55,9 @@ class Model:
             except KeyError as missing:
                 raise BadModel(f"model {self.name} lacks {missing}") from None
             if weight.shape != (outputs, inputs, size, size) or bias.shape != (outputs,):
-                raise BadModel(f"model {self.name}: {name} has shape {weight.shape}, not {(outputs, inputs, size, size)}")
+                raise BadModel(
+                    f"model {self.name}: {name} has shape {weight.shape}, not {(outputs, inputs, size, size)}"
+                )
             extra = -outputs % 8  # kernels work on eight outputs at a time
             weight = np.concatenate([weight, np.zeros((extra, *weight.shape[1:]), np.float32)]).astype(np.float32)
             bias = np.concatenate([bias, np.zeros(extra)]).astype(np.float32)
@@ -71,7 +75,9 @@ class Model:
         """The surface tile by tile: (rows, columns), float32 on the 0–255 scale; ink is gray < surface."""
         return self.network.tiles(gray, numbers, self.scale(numbers), threads, largest)
 
-    def surface(self, gray: Gray, numbers: PageNumbers, threads: int | None = None, largest: int | None = None) -> Surface:
+    def surface(
+        self, gray: Gray, numbers: PageNumbers, threads: int | None = None, largest: int | None = None
+    ) -> Surface:
         """The whole surface: float32 (H, W) on the 0–255 scale; ink is gray < surface."""
         out = np.empty(gray.shape, np.float32)
         for core, part in self.tiles(gray, numbers, threads, largest):

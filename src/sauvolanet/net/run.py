@@ -165,7 +165,9 @@ class Network:
         for core, threshold, _, _, _ in self._run(gray, numbers, scale, threads, largest, keep=False):
             yield core, scale.to_gray(threshold)
 
-    def explain(self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
+    def explain(
+        self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None
+    ) -> tuple[Array, Array, Array]:
         """Sauvola thresholds (H, W, windows) and surface on the 0–255 scale, attention (H, W, choices)."""
         arch = self.architecture
         surfaces = np.empty((*gray.shape, len(arch.windows)), np.float32)
@@ -204,7 +206,9 @@ class Network:
     def bytes_per_pixel(self) -> int:
         """About what a tile takes: statistics, and the two largest neighbouring layers."""
         arch = self.architecture
-        layers = [(i + 2 * o) / span**2 for name, i, o, *_, span in arch.convolutions() if not name.startswith("refine")]
+        layers = [
+            (i + 2 * o) / span**2 for name, i, o, *_, span in arch.convolutions() if not name.startswith("refine")
+        ]
         return int(4 * (2 * len(arch.windows) + 1 + max(layers)))
 
     def _statistics(self, gray: Gray, tile: Tile, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
@@ -240,7 +244,9 @@ class Network:
                 return x
         return convolve(x, self.layers["head"], threads)
 
-    def _layer(self, name: str, x: Array, norms: dict[str, tuple[Array, Array]], threads: int | None, until: str) -> Array:
+    def _layer(
+        self, name: str, x: Array, norms: dict[str, tuple[Array, Array]], threads: int | None, until: str
+    ) -> Array:
         """A convolution with its normalisation and ReLU; the plain convolution if it is the one asked for."""
         z = convolve(x, self.layers[name], threads)
         if self.architecture.norm == "batch" or name == until:
@@ -354,7 +360,9 @@ def attend(logits: Array, mean: Array, deviation: Array, k: Array, r: Array, con
         attention[:] = weights
 
 
-def attend_numpy(logits: Array, mean: Array, deviation: Array, k: Array, r: Array, constants: Array) -> tuple[Array, Array]:
+def attend_numpy(
+    logits: Array, mean: Array, deviation: Array, k: Array, r: Array, constants: Array
+) -> tuple[Array, Array]:
     """The truth of AST: softmax over the choices, then the weighted sum of Sauvola thresholds and constants."""
     weights = np.exp(logits - logits.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)

@@ -61,7 +61,9 @@ def _convolve(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dilation: int
     return out
 
 
-def _gradients(x: np.ndarray, grad: np.ndarray, weight: np.ndarray, dilation: int, need_input: bool) -> tuple[Any, np.ndarray]:
+def _gradients(
+    x: np.ndarray, grad: np.ndarray, weight: np.ndarray, dilation: int, need_input: bool
+) -> tuple[Any, np.ndarray]:
     size = weight.shape[2]
     cin, cout = x.shape[3], grad.shape[3]
     totals = np.zeros((len(x), size * size, -(-cin // 8) * 8, cout), np.float32)
@@ -135,7 +137,10 @@ class ConvolutionNormReLU(torch.autograd.Function):
         out = torch.from_numpy(y.reshape(z.shape))
         ctx.save_for_backward(x, weight, gamma, out)
         ctx.kept = (z, mean.astype(np.float32), inverse.astype(np.float32), dilation, instance)
-        means, variances = torch.from_numpy(mean[0].astype(np.float32)), torch.from_numpy(variance[0].astype(np.float32))
+        means, variances = (
+            torch.from_numpy(mean[0].astype(np.float32)),
+            torch.from_numpy(variance[0].astype(np.float32)),
+        )
         ctx.mark_non_differentiable(means, variances)
         return out, means, variances
 
@@ -169,7 +174,9 @@ class Attend(torch.autograd.Function):
     """AST: the softmax of the logits weighs the Sauvola thresholds and the constants."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, mean: Tensor, deviation: Tensor, k: Tensor, r: Tensor, constants: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, logits: Tensor, mean: Tensor, deviation: Tensor, k: Tensor, r: Tensor, constants: Tensor
+    ) -> Tensor:
         arrays = [_array(t) for t in (mean, deviation, k, r, constants)]
         m, d, *rest = arrays
         given = _array(logits)

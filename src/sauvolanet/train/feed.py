@@ -53,7 +53,9 @@ class Feed:
         try:
             problem = self.pipes[worker].recv()
         except EOFError:
-            raise RunFailed("a process that prepares patches was killed; the same command goes on from the last checkpoint") from None
+            raise RunFailed(
+                "a process that prepares patches was killed; the same command goes on from the last checkpoint"
+            ) from None
         if problem:
             raise RunFailed(f"a patch of step {step} cannot be made: {problem}")
         return self._arrays(worker, step)

@@ -49,6 +49,7 @@ class Run:
         self.settings = settings
         self.command = command
         self.step, self.seconds = 0, 0.0
+        self.calibrate = False  # whether weights with a folded normalisation have just been put in
         self.fitted = False  # whether --minutes has fixed the number of steps
         self.history: list[dict[str, Any]] = []
         self.rank, self.world = _join()
@@ -67,7 +68,7 @@ class Run:
         if model.architecture != self.settings.architecture:
             raise UsageError(f"model {model.name} has another architecture than preset {self.settings.preset}")
         from_model(self.net, model)
-        self.average = copy.deepcopy(self.net)
+        self.calibrate = model.architecture.norm == "batch"
 
     # -- the loop ------------------------------------------------------------------------------------------------
 
@@ -83,6 +84,10 @@ class Run:
         patches = Patches(sheets, s)
         if self.rank == 0 and not (self.folder / MANIFEST).exists():
             self._write_manifest(training, validation)
+        if self.calibrate:
+            calibrate(self.net, patches.batch(0, range(CALIBRATION_PATCHES)))
+        if not self.step:
+            self.average = copy.deepcopy(self.net)
         loss_of = LOSSES[s.loss]
         net = self._distributed()
         self.net.train()
@@ -127,7 +132,9 @@ class Run:
             loss.backward()
             total += loss.item()
         if not math.isfinite(total):
-            raise RunFailed(f"the loss is {total} at step {self.step}; the checkpoint in {self.folder} is from before, a smaller --set rate=… may help")
+            raise RunFailed(
+                f"the loss is {total} at step {self.step}; the checkpoint in {self.folder} is from before, a smaller --set rate=… may help"
+            )
         if s.clip:
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip)
         self.optimizer.step()
@@ -159,12 +166,20 @@ class Run:
         return json.loads(path.read_text())["data_sha256"] if path.exists() else None
 
     def _validate(self, pages: list[datasets.Page], loss: float, say: Any) -> None:
-        row: dict[str, Any] = {"step": self.step, "seconds": round(self.seconds), "loss": round(loss, 5), "alpha": round(float(self.net.alpha.detach()), 3)}
+        row: dict[str, Any] = {
+            "step": self.step,
+            "seconds": round(self.seconds),
+            "loss": round(loss, 5),
+            "alpha": round(float(self.net.alpha.detach()), 3),
+        }
         if self.rank == 0:
             row |= validate(self.model("validation"), pages)
             self.history.append(row)
             self._write_log()
-            say(" · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()), file=sys.stderr)
+            say(
+                " · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()),
+                file=sys.stderr,
+            )
         if self.world > 1:
             torch.distributed.barrier()
 
@@ -194,7 +209,9 @@ class Run:
         old = settings_from_json(state["settings"])
         if replace(old, steps=0) != replace(self.settings, steps=0):
             different = [n for n, v in vars(old).items() if v != getattr(self.settings, n) and n != "steps"]
-            raise UsageError(f"{self.folder} holds a run with other settings ({', '.join(different)}); use another --out")
+            raise UsageError(
+                f"{self.folder} holds a run with other settings ({', '.join(different)}); use another --out"
+            )
         if state["fitted"]:  # --minutes fixed the length; otherwise a run may be made longer or shorter
             self.settings, self.fitted = old, True
         self.step, self.seconds, self.history = state["step"], state["seconds"], state["history"]
@@ -208,7 +225,14 @@ class Run:
         self.settings, self.fitted = replace(self.settings, steps=steps), True
 
     def _bar(self) -> Any:
-        return tqdm(total=self.settings.steps, initial=self.step, unit="step", disable=self.rank > 0, dynamic_ncols=True, mininterval=2)
+        return tqdm(
+            total=self.settings.steps,
+            initial=self.step,
+            unit="step",
+            disable=self.rank > 0,
+            dynamic_ncols=True,
+            mininterval=2,
+        )
 
     def _write_manifest(self, training: list[datasets.Page], validation: list[datasets.Page]) -> None:
         manifest = {
@@ -243,6 +267,7 @@ class Run:
             state.update({n: v.to(device) for n, v in state.items() if n != "step"})
 
 
+CALIBRATION_PATCHES = 16
 MEASURE_STEPS = 40  # how many steps are timed before --minutes fixes the length of a run
 
 
@@ -254,8 +279,20 @@ def build(settings: Settings) -> SauvolaNet:
                       train_alpha=s.train_alpha, positive=s.positive)  # fmt: skip
 
 
+def calibrate(net: SauvolaNet, batch: Batch) -> None:
+    """After `from_model`: give every folded normalisation the statistics of a batch, so that nothing changes."""
+    gray, mean, deviation, seen, _ = (torch.from_numpy(v) for v in vars(batch).values())
+    layers = [conv for conv in net.convs.values() if conv.norm == "batch"]
+    for conv in layers:
+        conv.calibrating = True
+    with torch.no_grad():
+        net(gray, mean, deviation, seen)
+    for conv in layers:
+        conv.calibrating = False
+
+
 def from_model(net: SauvolaNet, model: Model) -> None:
-    """Put a model's weights into a network; folded normalisation starts as the identity."""
+    """Put a model's weights into a network; a folded normalisation still has to be calibrated."""
     state = net.state_dict()
     for layer, *_ in net.architecture.convolutions():
         key = f"convs.{layer.replace('.', '_')}"
@@ -318,7 +355,9 @@ def draw_curve(history: list[dict[str, Any]], path: Path) -> None:
         sets = [n for n in history[-1] if n not in ("step", "seconds", "loss", "alpha")]
         for name in sets:
             width = 2.5 if name == "fm" else 0.8
-            right.plot([row["step"] for row in history], [row.get(name) for row in history], linewidth=width, label=name)
+            right.plot(
+                [row["step"] for row in history], [row.get(name) for row in history], linewidth=width, label=name
+            )
         right.legend(fontsize=7, loc="lower right")
     with atomic(path) as file:
         figure.savefig(file, format="png", dpi=100)
@@ -345,7 +384,12 @@ def checksum(pages: list[datasets.Page]) -> str:
 
 
 def versions() -> dict[str, str]:
-    return {"sauvolanet": __version__, "torch": torch.__version__, "numpy": np.__version__, "python": platform.python_version()}
+    return {
+        "sauvolanet": __version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
 
 
 def read_checkpoint(folder: Path) -> dict[str, Any]:

@@ -70,7 +70,9 @@ def window_statistics(gray: Tensor, windows: tuple[int, ...]) -> tuple[Tensor, T
         left = torch.arange(width).sub(half).clamp(min=0)
         right = torch.arange(width).add(half + 1).clamp(max=width)
         count = (bottom - top)[:, None] * (right - left)[None, :]
-        m, q = (((t[:, bottom] - t[:, top])[:, :, right] - (t[:, bottom] - t[:, top])[:, :, left]) / count for t in tables)
+        m, q = (
+            ((t[:, bottom] - t[:, top])[:, :, right] - (t[:, bottom] - t[:, top])[:, :, left]) / count for t in tables
+        )
         results.append((m, (q - m * m).clamp(min=1e-6).sqrt()))
     return torch.stack([m for m, _ in results], -1).float(), torch.stack([d for _, d in results], -1).float()
 
@@ -81,6 +83,7 @@ class Conv(nn.Module):
     def __init__(self, inputs: int, outputs: int, size: int, dilation: int, norm: str | None) -> None:
         super().__init__()
         self.size, self.dilation, self.norm = size, dilation, norm
+        self.calibrating = False
         self.weight = nn.Parameter(torch.empty(outputs, inputs, size, size))
         nn.init.kaiming_normal_(self.weight, nonlinearity="relu" if norm else "linear")
         # beta is the bias; instance normalisation removes it again, but the authors' file has it
@@ -98,14 +101,20 @@ class Conv(nn.Module):
                 weight = F.pad(self.weight, (0, 0, 0, 0, 0, 0, 0, extra))
                 return fast.Convolution.apply(x, weight, F.pad(self.beta, (0, extra)), self.dilation)[..., :outputs]
             return self._plain(x, self.beta)
+        if self.calibrating:
+            return self._calibrate(x)
         instance = self.norm == "instance"
         if not instance and not self.training:
             scale = self.gamma / torch.sqrt(self.variance + EPSILON)
             return F.relu(self._plain(x) * scale + (self.beta - self.mean * scale))
         if fast.usable(x, outputs):
             epsilon = EPSILON if not instance else INSTANCE_EPSILON
-            gamma, beta = (torch.ones_like(self.beta), torch.zeros_like(self.beta)) if instance else (self.gamma, self.beta)
-            y, mean, variance = fast.ConvolutionNormReLU.apply(x, self.weight, gamma, beta, self.dilation, instance, epsilon)
+            gamma, beta = (
+                (torch.ones_like(self.beta), torch.zeros_like(self.beta)) if instance else (self.gamma, self.beta)
+            )
+            y, mean, variance = fast.ConvolutionNormReLU.apply(
+                x, self.weight, gamma, beta, self.dilation, instance, epsilon
+            )
             if not instance:
                 self._remember(mean, variance)
             return y
@@ -122,6 +131,17 @@ class Conv(nn.Module):
         reach = self.size // 2 * self.dilation
         y = F.conv2d(x.permute(0, 3, 1, 2), self.weight, bias, padding=reach, dilation=self.dilation)
         return y.permute(0, 2, 3, 1).contiguous()
+
+    @torch.no_grad()
+    def _calibrate(self, x: Tensor) -> Tensor:
+        """Weights with a folded normalisation get one that changes nothing on this batch; only ``beta`` is a bias yet."""
+        z = self._plain(x)
+        y = F.relu(z + self.beta)
+        self.mean.copy_(z.mean((0, 1, 2)))
+        self.variance.copy_(z.var((0, 1, 2), correction=0))
+        self.gamma.copy_(torch.sqrt(self.variance + EPSILON))
+        self.beta.add_(self.mean)
+        return y
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor) -> None:
@@ -180,7 +200,11 @@ class SauvolaNet(nn.Module):
         if arch.fold > 1:
             n, h, w, _ = logits.shape
             f = arch.fold
-            logits = logits.view(n, h, w, f, f, arch.choices).permute(0, 1, 3, 2, 4, 5).reshape(n, h * f, w * f, arch.choices)
+            logits = (
+                logits.view(n, h, w, f, f, arch.choices)
+                .permute(0, 1, 3, 2, 4, 5)
+                .reshape(n, h * f, w * f, arch.choices)
+            )
         if arch.refine:
             near = [mean[..., arch.windows.index(w)] for w in arch.refine_windows]
             seen = torch.stack([gray, *(gray - m for m in near)], -1)

@@ -59,10 +59,7 @@ def load_sheets(pages: list[Page], colour: bool, least: int, warn: object = None
 def _load(page: Page, colour: bool, least: int) -> Sheet:
     try:
         with Image.open(page.image) as image:
-            if colour and image.mode == "RGB":
-                pixels = np.array(image)
-            else:
-                pixels = to_gray(image)
+            pixels = np.array(image) if colour and image.mode == "RGB" else to_gray(image)
     except OSError as problem:
         raise UnreadablePage(f"{page.image}: {problem}") from None
     truth = read_truth(page, pixels.shape[:2])
@@ -82,7 +79,9 @@ class Patches:
         self.sheets: dict[str, list[Sheet]] = {}
         for sheet in sheets:
             self.sheets.setdefault(sheet.set, []).append(sheet)
-        weights = [settings.set_weights.get(n, 1.0) * (len(s) if settings.by_pages else 1) for n, s in self.sheets.items()]
+        weights = [
+            settings.set_weights.get(n, 1.0) * (len(s) if settings.by_pages else 1) for n, s in self.sheets.items()
+        ]
         self.share = np.array(weights) / sum(weights)
         self.margin = max(settings.architecture.windows) // 2
 
@@ -185,7 +184,9 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
         return pixels
     table = np.rint(np.asarray(weights) * 65536).astype(np.uint32)
     wide = pixels.astype(np.uint32)
-    return ((wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000) >> 16).astype(np.uint8)
+    return ((wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000) >> 16).astype(
+        np.uint8
+    )
 
 
 def _mirror(span: slice, length: int) -> slice:

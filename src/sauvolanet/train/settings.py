@@ -123,7 +123,12 @@ def with_changes(settings: Settings, changes: dict[str, str]) -> Settings:
             value = text
         if name in inner:
             short = name.partition(".")[2]
-            settings = replace(settings, architecture=replace(settings.architecture, **{short: _fit(name, getattr(settings.architecture, short), value)}))
+            settings = replace(
+                settings,
+                architecture=replace(
+                    settings.architecture, **{short: _fit(name, getattr(settings.architecture, short), value)}
+                ),
+            )
         else:
             settings = replace(settings, **{name: _fit(name, getattr(settings, name), value)})
     return settings
