@@ -25,7 +25,7 @@ class Service:
 
     def __init__(self, **options: Any) -> None:
         from sauvolanet.serve import Limits, create_app
-        from sauvolanet.serve.run import patient_for
+        from sauvolanet.serve.server import patient_for
 
         self.log: list[str] = []
         limits = options.pop("limits", Limits(queue=4))
@@ -42,8 +42,8 @@ class Service:
             time.sleep(0.01)
         self.client = httpx.Client(base_url=self.url, timeout=60)
 
-    def post(self, path: str, page: bytes, name: str = "page.png", **fields: Any) -> httpx.Response:
-        return self.client.post(path, files={"file": (name, page)}, data=fields)
+    def post(self, path: str, data: bytes, name: str = "page.png", /, **fields: Any) -> httpx.Response:
+        return self.client.post(path, files={"file": (name, data)}, data=fields)
 
     def stop(self) -> None:
         self.client.close()
@@ -79,17 +79,24 @@ def gray() -> Gray:
     return synth.page(5, kind="manuscript", height=150, width=200)[0]
 
 
-def encode(gray: Gray, kind: str = "PNG", **options: Any) -> bytes:
+def _encode(gray: Gray, kind: str = "PNG", **options: Any) -> bytes:
     file = io.BytesIO()
     Image.fromarray(gray).save(file, kind, **options)
     return file.getvalue()
 
 
-def decode(data: bytes) -> np.ndarray:
-    """Ink (True = ink) of a 1-bit PNG or TIFF."""
-    return ~np.asarray(Image.open(io.BytesIO(data)).convert("1"))
+@pytest.fixture(scope="session")
+def encode() -> Callable[..., bytes]:
+    """encode(gray, kind="PNG", **options) gives the bytes of an image file."""
+    return _encode
+
+
+@pytest.fixture(scope="session")
+def decode() -> Callable[[bytes], Any]:
+    """decode(bytes) gives the ink (True = ink) of a 1-bit PNG or TIFF."""
+    return lambda data: ~np.asarray(Image.open(io.BytesIO(data)).convert("1"))
 
 
 @pytest.fixture(scope="session")
 def png(gray: Gray) -> bytes:
-    return encode(gray, dpi=(300, 300))
+    return _encode(gray, dpi=(300, 300))

@@ -12,7 +12,7 @@ from typing import Any
 
 from .limits import Limits
 
-_PUBLIC = {"create_app": "app", "run": "run"}
+_PUBLIC = {"create_app": "app", "run": "server"}
 __all__ = ["Limits", "create_app", "run"]
 
 

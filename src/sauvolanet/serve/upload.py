@@ -1,24 +1,20 @@
-"""The body of a request: multipart, read as it comes, with a limit on bytes and on time; checked before any decoder."""
+"""The body of a request, read as it comes with a limit on bytes and on time; checked before any decoder sees it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import struct
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import IO
 
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.types import Message
 
+from .form import Form
 from .limits import Limits
 from .refusal import Refusal
 
-_FIELDS = 64  # more than any method has options
-_FIELD_BYTES = 10_000
 _DRAIN_SECONDS = 2.0
 _MEDIA = ("image/", "application/pdf", "application/octet-stream")
 _STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"GIF87a", b"GIF89a", b"BM",
@@ -53,39 +49,28 @@ class Body:
     async def read(self, limits: Limits) -> Upload:
         """Read all of it, or raise the Refusal that says what is wrong with it."""
         headers = self.request.headers
-        if headers.get("content-type", "").split(";")[0].strip().lower() != "multipart/form-data":
-            raise Refusal(415, "send the page as multipart/form-data, in the field 'file'")
-        if headers.get("content-encoding", "identity") != "identity":
-            raise Refusal(415, "a compressed request body is not accepted")
-        length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) > limits.max_upload:
-            raise _too_many_bytes(limits)
-        parser = MultiPartParser(
-            headers, self._limited(limits), max_files=1, max_fields=_FIELDS, max_part_size=_FIELD_BYTES
-        )
+        form = Form(headers.get("content-type", ""))
         try:
+            if headers.get("content-encoding", "identity") != "identity":
+                raise Refusal(415, "a compressed request body is not accepted")
+            length = headers.get("content-length", "0")
+            if length.isdigit() and int(length) > limits.max_upload:
+                raise _too_many_bytes(limits)
             async with asyncio.timeout(limits.body_seconds):
-                form = await parser.parse()
+                total = 0
+                async for chunk in self.request.stream():
+                    total += len(chunk)
+                    if total > limits.max_upload:
+                        raise _too_many_bytes(limits)
+                    form.write(chunk)
+            return _checked(form, limits)
         except TimeoutError:
+            form.close()
             late = f"the upload took longer than {limits.body_seconds:g} seconds"
             raise Refusal(408, late, Connection="close") from None
-        except MultiPartException as problem:
-            raise Refusal(400, f"the multipart body is malformed: {problem.message}") from None
-        except (UnicodeError, ValueError, LookupError):
-            raise Refusal(400, "the multipart body is malformed") from None
-        try:
-            return _checked(form.multi_items(), limits)
         except BaseException:
-            await form.close()
+            form.close()
             raise
-
-    async def _limited(self, limits: Limits) -> AsyncGenerator[bytes, None]:
-        total = 0
-        async for chunk in self.request.stream():
-            total += len(chunk)
-            if total > limits.max_upload:
-                raise _too_many_bytes(limits)
-            yield chunk
 
     async def drain(self, limits: Limits) -> None:
         """Read on for a moment after a refusal: a client that is still sending would not see the answer."""
@@ -105,36 +90,21 @@ def _too_many_bytes(limits: Limits) -> Refusal:
     return Refusal(413, f"the upload has more than {limits.max_upload} bytes")
 
 
-def _checked(items: list[tuple[str, UploadFile | str]], limits: Limits) -> Upload:
-    fields: dict[str, str] = {}
-    found: UploadFile | None = None
-    for name, value in items:
-        if isinstance(value, UploadFile):
-            if name != "file":
-                raise Refusal(400, "the page belongs into the field 'file'")
-            found = value
-        elif name == "file":
-            raise Refusal(400, "the field 'file' must be a file, with a file name")
-        elif name in fields:
-            raise Refusal(400, f"the field '{name}' is there twice")
-        elif value:  # a form sends what was left empty, too
-            fields[name] = value
-    if found is None:
-        raise Refusal(400, "no page: the field 'file' is missing")
-    name = found.filename or ""
+def _checked(form: Form, limits: Limits) -> Upload:
+    file, name = form.finish(), form.file_name
     if name in ("", ".", "..") or len(name) > 255 or any(c in '/\\:*?"<>|' or not c.isprintable() for c in name):
         raise Refusal(400, "the file's name must be a plain name, without folders or control characters")
-    if not (found.content_type or "application/octet-stream").lower().startswith(_MEDIA):
-        raise Refusal(415, f"{name} is said to be {found.content_type}; images and PDF are accepted")
-    if not found.size:
-        raise Refusal(422, f"{name} is empty")
-    _check_start(found.file, name, limits)
-    return Upload(found.file, name, fields)
+    if not (form.file_type or "application/octet-stream").startswith(_MEDIA):
+        raise Refusal(415, f"{name} is said to be of another type; images and PDF are accepted")
+    _check_start(file, name, limits)
+    return Upload(file, name, {n: value for n, value in form.fields.items() if value})  # forms send empty fields, too
 
 
 def _check_start(file: IO[bytes], name: str, limits: Limits) -> None:
     """Look at the first bytes: only kinds that we read go further, and no TIFF with an endless chain of pages."""
     start = file.read(1024)
+    if not start:
+        raise Refusal(422, f"{name} is empty")
     if not (start.startswith(_STARTS) or b"%PDF-" in start or (start[:4] == b"RIFF" and start[8:12] == b"WEBP")):
         raise Refusal(
             415, f"{name} is not an image or PDF; PNG, JPEG, TIFF, JPEG 2000, WebP, BMP, PNM, GIF and PDF are read"

@@ -190,7 +190,7 @@ function differences() {
     else if (inks[0][i] < inks[1][i]) theirs++;
   }
   const percent = (n) => `${((100 * n) / inks[0].length).toFixed(2)} %`;
-  $("difference-text").textContent = `Ink in ${first.meta.name} only: ${percent(ours)}, in ${second.meta.name} only: ${percent(theirs)} of the page.`;
+  $("difference-text").textContent = `Ink in ${first.meta.name} only: ${percent(ours)}, in ${second.meta.name} only: ${percent(theirs)} of the page.${$("differences").checked ? " Red: ink here only. Blue: ink in the other only." : ""}`;
 }
 
 function thresholdLegend(low, high) {

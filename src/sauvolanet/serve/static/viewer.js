@@ -130,6 +130,10 @@ export class Viewer extends EventTarget {
     if (panes.length === 2) {
       this.drawIn(panes[0], panes[0], this.after);
       this.drawIn(panes[1], panes[1], this.second);
+      context.fillStyle = "#888";
+      const [one, two] = panes;
+      if (one.right < two.left) context.fillRect(one.right, 0, two.left - one.right, canvas.height);
+      else context.fillRect(0, one.bottom, canvas.width, two.top - one.bottom);
     } else if (this.before && this.after) {
       this.drawIn({ ...panes[0], right: cut }, panes[0], this.before);
       this.drawIn({ ...panes[0], left: cut }, panes[0], this.after);

@@ -1,0 +1,128 @@
+"""Load, patience and the end: what the service does with more work than it can do, and when it is stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sauvolanet import binarize
+from sauvolanet.serve import Limits, work
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """Workers wait at this gate until the test opens it; `gate.entered` counts those who came."""
+    opened = threading.Event()
+    opened.entered = 0
+    original = work.Binarizer.__call__
+
+    def wait(self, image):
+        opened.entered += 1
+        assert opened.wait(30)
+        return original(self, image)
+
+    monkeypatch.setattr(work.Binarizer, "__call__", wait)
+    yield opened
+    opened.set()
+
+
+def until(condition):
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("waited in vain")
+
+
+def test_past_the_bound_clients_are_told_to_come_back(start, png, gray, decode, gate):
+    service = start(limits=Limits(workers=2, queue=3))
+    with ThreadPoolExecutor(5) as clients:
+        taken = [clients.submit(service.post, "/v1/binarize", png, method="otsu") for _ in range(5)]
+        until(lambda: service.client.get("/healthz").json()["taken"] == 5)
+        for _ in range(20):
+            answer = service.post("/v1/binarize", png, method="otsu")
+            assert answer.status_code == 503 and answer.json()["error"]["code"] == "busy"
+            assert int(answer.headers["retry-after"]) >= 1
+        assert gate.entered == 2
+        gate.set()
+        for request in taken:
+            assert (decode(request.result().content) == binarize(gray, method="otsu")).all()
+    until(lambda: service.client.get("/healthz").json()["taken"] == 0)
+    assert service.post("/v1/binarize", png, method="otsu").status_code == 200
+
+
+def test_work_that_takes_too_long_is_given_up_and_keeps_its_place(start, png, gate):
+    service = start(limits=Limits(workers=1, queue=0, work_seconds=0.2))
+    answer = service.post("/v1/binarize", png, method="otsu")
+    assert answer.status_code == 504 and answer.json()["error"]["code"] == "timeout"
+    assert service.post("/v1/binarize", png, method="otsu").status_code == 503  # the thread is still at it
+    gate.set()
+    until(lambda: service.client.get("/healthz").json()["taken"] == 0)
+    assert service.post("/v1/binarize", png, method="otsu").status_code == 200
+
+
+def test_a_client_that_hangs_up_frees_its_place_in_the_queue(start, png, gate):
+    import httpx
+
+    service = start(limits=Limits(workers=1, queue=1))
+    with ThreadPoolExecutor(1) as clients:
+        first = clients.submit(service.post, "/v1/binarize", png, method="otsu")
+        until(lambda: gate.entered == 1)
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{service.url}/v1/binarize", files={"file": ("a.png", png)}, data={"method": "otsu"}, timeout=0.3)
+        until(lambda: service.client.get("/healthz").json()["taken"] == 1)
+        gate.set()
+        assert first.result().status_code == 200
+    assert gate.entered == 1  # nobody worked for the one who left
+
+
+def test_shutdown_finishes_what_is_under_way(start, png, gray, decode, gate):
+    service = start(limits=Limits(workers=1, queue=2))
+    with ThreadPoolExecutor(2) as clients:
+        requests = [clients.submit(service.post, "/v1/binarize", png, method="otsu") for _ in range(2)]
+        until(lambda: service.client.get("/healthz").json()["taken"] == 2)
+        service.server.should_exit = True
+        time.sleep(0.3)
+        gate.set()
+        for request in requests:
+            assert (decode(request.result().content) == binarize(gray, method="otsu")).all()
+    service.thread.join(20)
+    assert not service.thread.is_alive()
+
+
+def test_progress_of_a_job(start, png, gate):
+    service = start(limits=Limits(workers=1, queue=2))
+    assert service.client.get("/v1/progress/some-job-name").json()["state"] == "none"
+    with ThreadPoolExecutor(1) as clients:
+        request = clients.submit(service.post, "/v1/binarize?job=some-job-name", png, method="otsu")
+        until(lambda: gate.entered == 1)
+        told = service.client.get("/v1/progress/some-job-name").json()
+        assert (told["state"], told["page"], told["pages"]) == ("working", 1, 1)
+        assert service.post("/v1/binarize?job=some-job-name", png).status_code == 400
+        gate.set()
+        assert request.result().status_code == 200
+    assert service.client.get("/v1/progress/some-job-name").json()["state"] == "none"  # nothing is kept
+    assert service.post("/v1/binarize?job=a/b", png).status_code == 400
+
+
+def test_results_larger_than_memory_allows_are_streamed_from_a_temporary_file(service, gray, png, decode, monkeypatch):
+    monkeypatch.setattr(work, "_IN_MEMORY", 10)
+    answer = service.post("/v1/binarize", png, method="otsu")
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert (decode(answer.content) == binarize(gray, method="otsu")).all()
+
+
+def test_command_line_refuses_an_open_door(capsys):
+    from sauvolanet.cli import main
+
+    assert main(["serve", "--host", "0.0.0.0"]) == 2
+    assert "--token" in capsys.readouterr().err
+    assert main(["serve", "--token", "short"]) == 2
+    assert main(["serve", "--queue", "many"]) == 2
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    text = capsys.readouterr().out
+    assert "--max-upload" in text and str(Limits().max_upload) in text
