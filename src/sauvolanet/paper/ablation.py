@@ -8,19 +8,19 @@ score is the mean over sets of the set's mean, without Synchromedia.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from .. import classic
-from ..datasets import read_gray, read_truth
-from ..evaluate import score_pages
+from ..datasets import Page, read_gray, read_truth
+from ..metrics import score
 from ..page import PageNumbers
 from ..windows import Gray, Ink, local_threshold, mean_deviation
-from .cells import METRICS, Rows, Work, fingerprint, means, page_rows
+from .cells import METRICS, Rows, Work, fingerprint, means
 from .fit import ALPHA, Pixels, fit
 from .networks import network_on_stated, networks_left_out
 from .tables import PRINTED, SCORES, Section, beside
@@ -62,8 +62,7 @@ class Samples:
         for name, pages in work.sets.items():
             for number, page in enumerate(pages):
                 rng = np.random.default_rng([SEED, *name.encode(), number])
-                gray = read_gray(page)
-                truth = read_truth(page, gray.shape)
+                gray, truth = _read(page)
                 for _ in range(PATCHES):
                     y, x = (rng.integers(max(side - PATCH, 0) + 1) for side in gray.shape)
                     cut = np.s_[y : y + PATCH, x : x + PATCH]
@@ -125,8 +124,23 @@ class Trainings:
             pages = self.work.pages(name)
             depends = {"pages": fingerprint(pages), "window": row.window, "k": k, "r": r, "scaling": row.scaling, "metrics": metrics}
             ink = partial(sauvola_ink, window=row.window, k=k, r=r, scaling=row.scaling)
-            found[name] = self.work.cell(f"single-{row}-{name}", depends, lambda p=pages, i=ink: page_rows(score_pages(p, i, metrics)))
+            found[name] = self.work.cell(f"single-{row}-{name}", depends, lambda p=pages, i=ink: _score(p, i, metrics))
         return None if values is None or None in found.values() else found  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=256)
+def _read(page: Page) -> tuple[Gray, Ink]:
+    """Gray and truth; kept, because every row walks through all pages and decoding takes longer than the method."""
+    gray = read_gray(page)
+    return gray, read_truth(page, gray.shape)
+
+
+def _score(pages: list[Page], ink: Callable[[Gray], Ink], metrics: tuple[str, ...]) -> Rows:
+    rows = []
+    for page in pages:
+        gray, truth = _read(page)
+        rows.append({"dataset": page.set, "page": page.id, "status": "done", "error": None, **score(ink(gray), truth, metrics=metrics)})
+    return rows
 
 
 def leave_one_out(scores: dict[str, Rows] | None, without: str | None = None) -> list[float | None] | None:

@@ -42,7 +42,7 @@ def draw(model: net.Model) -> Any:
 
     def box(x: float, y: float, text: str, kind: str, width: float = 1.12, height: float = 0.95) -> None:
         axes.add_patch(plt.Rectangle((x - width / 2, y - height / 2), width, height, facecolor=_COLOURS[kind], edgecolor="black"))
-        axes.text(x, y, text, ha="center", va="center", fontsize=8)
+        axes.text(x, y, text, ha="center", va="center", fontsize=7.5)
 
     def arrow(x0: float, y0: float, x1: float, y1: float) -> None:
         axes.annotate("", (x1, y1), (x0, y0), arrowprops={"arrowstyle": "->", "lw": 1})
@@ -54,10 +54,11 @@ def draw(model: net.Model) -> Any:
         box(first + i * step, top, f"w = {window}\nk = {abs(k):.3f}\nr = {r:.3f}", "window")
     axes.text(first - 0.55, top + 0.65, "Multi-window Sauvola: S", fontsize=9, weight="bold")
     axes.add_patch(plt.Rectangle((first - 0.66, top - 0.58), len(arch.windows) * step + 0.02, 1.16, fill=False, linestyle=":"))
-    for i, (_, _, out, size, dilation, normalised, span) in enumerate(layers):
+    for i, (name, _, out, size, dilation, normalised, span) in enumerate(layers):
         line, column = divmod(i, columns)
         text = f"{out}@{size}×{size}" + (f"\nd = {dilation}" if dilation > 1 else "") + (f"\n÷{span}" if span > 1 else "")
-        text += f"\n{arch.norm[:5]}. norm\nReLU" if normalised else ""
+        text = f"+ skip\n{text}" if name.startswith("up") else text
+        text += f"\n{arch.norm} norm\nReLU" if normalised else ""
         y = 1.5 * (lines - 1 - line)
         box(first + column * step, y, text, "convolution")
         if column:
@@ -65,10 +66,11 @@ def draw(model: net.Model) -> Any:
     axes.text(first - 0.55, 1.5 * (lines - 1) + 0.65, f"Pixelwise window attention, sees {', '.join(arch.features)}", fontsize=9, weight="bold")
     for line in range(1, lines):  # a line of boxes goes on in the next
         y = 1.5 * (lines - line)
-        arrow(last + 0.56, y - 0.3, first - 0.56, y - 1.2)
+        axes.plot([last + 0.56, last + 0.72, last + 0.72, first - 0.8, first - 0.8], [y, y, y - 0.75, y - 0.75, y - 1.5], "k", lw=1)
+        arrow(first - 0.8, y - 1.5, first - 0.56, y - 1.5)
     end = first + ((len(layers) - 1) % columns) * step
-    names = "" if not arch.constants else f"\n+ {len(arch.constants)} constants"
-    box(last + 1.5, 0, f"softmax: A\n{arch.choices} choices{names}", "softmax", 1.35)
+    names = "" if not arch.constants else f",\n{len(arch.constants)} of them fixed"
+    box(last + 1.5, 0, f"softmax: A\n{arch.choices} choices{names}", "softmax", 1.4)
     arrow(end + 0.56, 0, last + 0.82, 0)
     box(last + 1.5, top, "T = Σ A·S", "result", 1.35)
     arrow(first + len(arch.windows) * step - 0.64, top, last + 0.82, top)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def _windows(work: Work) -> Iterator[Claim]:
         yield text, _WAIT, "`sauvolanet paper table3 --networks leave-one-out`"
     else:
         curve = [s[0] for s in networks.values() if s]
-        yield text, _verdict(all(a < b for a, b in zip(curve, curve[1:], strict=False))), "FM of 2 … 8 windows: " + ", ".join(f"{v:.1f}" for v in curve)
+        yield text, _verdict(all(a < b for a, b in pairwise(curve))), "FM of 2 … 8 windows: " + ", ".join(f"{v:.1f}" for v in curve)
 
 
 def regions(truth: Ink) -> dict[str, Ink]:

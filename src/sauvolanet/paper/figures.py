@@ -162,10 +162,10 @@ def figure3(work: Work) -> Section:
             if truth.shape != gray.shape:
                 raise BadData(f"{work.truth}: the truth and the page differ in size")
     else:
-        gray, truth = synthetic(7, kind="print", height=420, width=640)
+        gray, truth = synthetic(7, kind="print", height=300, width=640)
         shown = "a synthetic page with exact truth"
     section = Section("figure3", "Figure 3: intermediate results", public=work.page is None)
-    section.pictures = save_picture(picture(explain(gray, model="original", invert="no"), truth), work.out, "figure3")
+    section.pictures = save_picture(picture(explain(gray, model="original", invert="no"), truth, width=400), work.out, "figure3")
     section.notes = [f"Thresholds of the single windows, their results, attention, adaptive threshold and output of the authors' weights on {shown}. "
                      "Another page: `sauvolanet paper figure3 --page FILE --truth FILE`, or `sauvolanet explain`."]  # fmt: skip
     return section

@@ -18,7 +18,7 @@ from ..windows import compiled
 Values = npt.NDArray[np.float32]
 
 ALPHA = 16.0  # the paper's
-_SOFTNESS = (1.0, 0.3, 0.1, 0.03, 0.01)  # width of the parabola that rounds the hinge's corner; the last one counts
+SOFTNESS = (1.0, 0.3, 0.1, 0.03, 0.01)  # width of the parabola that rounds the hinge's corner; the last one counts
 
 
 @dataclass(frozen=True)
@@ -69,24 +69,24 @@ def fit(pixels: Pixels, k: float | None = None, r: float | None = None) -> tuple
 
 
 def _newton(pixels: Pixels, point: npt.NDArray[np.float64], ways: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The minimum of the loss on ``point + ways · φ``."""
-    for soft in _SOFTNESS:
+    """The minimum of the loss on ``point + ways · φ``; damped as Levenberg and Marquardt do, so it never climbs."""
+    for soft in SOFTNESS:
         loss, *rest = _hinge(pixels, *point, soft)
-        for _ in range(100):
+        damping = 1e-6
+        for _ in range(200):
             gradient = ways.T @ rest[:2]
             curvature = ways.T @ [[rest[2], rest[3]], [rest[3], rest[4]]] @ ways
-            curvature += np.eye(len(gradient)) * (1e-9 * np.trace(curvature) + 1e-12)
-            move = -np.linalg.solve(curvature, gradient)
-            length, slope = 1.0, gradient @ move
-            while True:
-                new_loss, *new_rest = _hinge(pixels, *(point + length * (ways @ move)), soft)
-                if new_loss <= loss + 1e-4 * length * slope or length < 1e-9:
+            move = -np.linalg.solve(curvature + damping * np.eye(len(gradient)), gradient)
+            new_loss, *new_rest = _hinge(pixels, *(point + ways @ move), soft)
+            if new_loss > loss:
+                damping *= 10
+                if damping > 1e9:  # no direction leads down any more
                     break
-                length /= 2
-            point = point + length * (ways @ move)
-            gain, loss, rest = loss - new_loss, new_loss, new_rest
+                continue
+            gain = loss - new_loss
+            point, loss, rest, damping = point + ways @ move, new_loss, new_rest, max(damping / 10, 1e-9)
             if gain <= 1e-9 * abs(loss):
                 break
         else:
-            raise RunFailed("the fit of k and r did not settle in 100 steps")
+            raise RunFailed("the fit of k and r did not settle in 200 steps")
     return point
