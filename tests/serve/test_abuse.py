@@ -82,7 +82,10 @@ CONTENTS: dict[str, tuple[bytes, int]] = {
     **{f"png cut at {n}": (image("PNG")[:n], 422) for n in (8, 20, 60, 5_000, -500)},
     **{f"jpeg cut at {n}": (JPEG[:n], 422) for n in (10, 200, -500)},
     **{f"tiff cut at {n}": (image("TIFF", compression="tiff_deflate")[:n], 422) for n in (6, 9, 5_000)},
-    **{f"{kind} cut in half": (image(kind)[: len(image(kind)) // 2], 422) for kind in ("BMP", "GIF", "WEBP", "PPM", "JPEG2000")},
+    **{
+        f"{kind} cut in half": (image(kind)[: len(image(kind)) // 2], 422)
+        for kind in ("BMP", "GIF", "WEBP", "PPM", "JPEG2000")
+    },
     "pdf cut": (pdf_page(100)[:200], 422),
     "pdf header alone": (b"%PDF-1.7\n", 422),
     "encrypted pdf": (encrypted_pdf(), 422),

@@ -72,7 +72,9 @@ def test_a_client_that_hangs_up_frees_its_place_in_the_queue(start, png, gate):
         first = clients.submit(service.post, "/v1/binarize", png, method="otsu")
         until(lambda: gate.entered == 1)
         with pytest.raises(httpx.ReadTimeout):
-            httpx.post(f"{service.url}/v1/binarize", files={"file": ("a.png", png)}, data={"method": "otsu"}, timeout=0.3)
+            httpx.post(
+                f"{service.url}/v1/binarize", files={"file": ("a.png", png)}, data={"method": "otsu"}, timeout=0.3
+            )
         until(lambda: service.client.get("/healthz").json()["taken"] == 1)
         gate.set()
         assert first.result().status_code == 200

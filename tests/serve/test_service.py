@@ -132,7 +132,9 @@ def test_methods_and_openapi_come_from_the_declarations(service):
     assert form["properties"]["strength"]["maximum"] == 1
     nick = next(s for s in form["anyOf"] if s["properties"].get("method") == {"const": "nick"})
     assert nick["properties"]["window"]["default"] == window["default"]
-    assert set(document["paths"]["/v1/binarize"]["post"]["responses"]) == set("200 400 401 408 413 415 422 503 504".split())
+    assert set(document["paths"]["/v1/binarize"]["post"]["responses"]) == set(
+        "200 400 401 408 413 415 422 503 504".split()
+    )
 
 
 def test_every_answer_has_security_headers_and_one_line_in_the_log(service, png):

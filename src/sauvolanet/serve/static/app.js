@@ -41,9 +41,7 @@ async function open(chosen) {
   pageNumber = 1;
   first = second = picture = null;
   remembered = new Map();
-  viewer.marked = null;
-  $("inspector").replaceChildren();
-  $("pixel-help").hidden = false;
+  viewer.forget();
   $("file-name").textContent = file.name;
   $("file-facts").textContent = "";
   try {
@@ -222,12 +220,13 @@ function chip(choice) {
   return made;
 }
 
-async function lookAt({ x, y }) {
-  if (!first) return;
+async function lookAt(pixel) {
+  $("pixel-help").hidden = Boolean(pixel);
+  if (!pixel) $("inspector").replaceChildren();
+  if (!pixel || !first) return;
   await Promise.all([first, second].map((page) => page?.loadAttention()));
-  $("pixel-help").hidden = true;
   const sides = [first, second].map((page, k) => page && { page, ink: inks[k], strength: strength() }).filter(Boolean);
-  inspect($("inspector"), x, y, sides);
+  inspect($("inspector"), pixel.x, pixel.y, sides);
 }
 
 // ---- downloads ----
@@ -263,8 +262,7 @@ function showOptions() {
 function turn(step) {
   pageNumber += step;
   picture = null; // it shows the first page
-  viewer.marked = null;
-  $("inspector").replaceChildren();
+  viewer.forget();
   explainBoth();
 }
 

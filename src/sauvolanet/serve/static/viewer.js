@@ -187,6 +187,12 @@ export class Viewer extends EventTarget {
     this.dispatchEvent(new CustomEvent("pixel", { detail: this.marked }));
   }
 
+  forget() {
+    this.marked = null;
+    this.redraw();
+    this.dispatchEvent(new CustomEvent("pixel", { detail: null }));
+  }
+
   onWheel(event) {
     event.preventDefault();
     if (!this.page) return;
@@ -236,6 +242,7 @@ export class Viewer extends EventTarget {
     else if (event.key === "-") this.zoom(0.8);
     else if (event.key === "0") this.fit();
     else if (event.key === "1") this.zoom(this.ratio / this.scale);
+    else if (event.key === "Escape") this.forget();
     else if (event.key === "Enter" || event.key === " ") this.pick((pane.right - pane.left) / 2, (pane.bottom - pane.top) / 2);
     else return;
     event.preventDefault();
