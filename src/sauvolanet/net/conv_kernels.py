@@ -1,6 +1,6 @@
 """Convolutions on (H, W, C) float32 arrays, compiled: the heart of both the runtime and the trainer.
 
-Sixteen (or eight) output channels of six (or twelve) neighbouring pixels are held in registers while all taps and
+Sixteen (or eight) output channels of six (or eight) neighbouring pixels are held in registers while all taps and
 input channels pass by. Input rows are copied once into a small ring of rows with zero columns on both sides, so the
 inner loop knows no border, and rows outside the page are zeros. The truth is `convolve_numpy` in net/layers.py.
 """
@@ -56,9 +56,9 @@ def _sixteen_by_six(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
 
 
 @njit(nogil=True, cache=True)
-def _eight_by_twelve(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
+def _eight_by_eight(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
     a0 = load(bias, bi)
-    a1 = a2 = a3 = a4 = a5 = a6 = a7 = a8 = a9 = a10 = a11 = a0
+    a1 = a2 = a3 = a4 = a5 = a6 = a7 = a0
     for t in range(taps.shape[0]):
         q = taps[t] + p
         for _ in range(cin):
@@ -71,15 +71,11 @@ def _eight_by_twelve(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
             a5 = fma(w0, x, q + 5 * cin, a5)
             a6 = fma(w0, x, q + 6 * cin, a6)
             a7 = fma(w0, x, q + 7 * cin, a7)
-            a8 = fma(w0, x, q + 8 * cin, a8)
-            a9 = fma(w0, x, q + 9 * cin, a9)
-            a10 = fma(w0, x, q + 10 * cin, a10)
-            a11 = fma(w0, x, q + 11 * cin, a11)
             wi += 8
             q += 1
     if relu:
-        a0, a1, a2, a3, a4, a5 = positive(a0), positive(a1), positive(a2), positive(a3), positive(a4), positive(a5)
-        a6, a7, a8, a9, a10, a11 = positive(a6), positive(a7), positive(a8), positive(a9), positive(a10), positive(a11)
+        a0, a1, a2, a3 = positive(a0), positive(a1), positive(a2), positive(a3)
+        a4, a5, a6, a7 = positive(a4), positive(a5), positive(a6), positive(a7)
     store(y, o, a0)
     store(y, o + step, a1)
     store(y, o + 2 * step, a2)
@@ -88,10 +84,6 @@ def _eight_by_twelve(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
     store(y, o + 5 * step, a5)
     store(y, o + 6 * step, a6)
     store(y, o + 7 * step, a7)
-    store(y, o + 8 * step, a8)
-    store(y, o + 9 * step, a9)
-    store(y, o + 10 * step, a10)
-    store(y, o + 11 * step, a11)
 
 
 @njit(nogil=True, cache=True)
@@ -123,10 +115,10 @@ def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
     cout = y.shape[2]
     reach = (size // 2) * dilation
     rows = 2 * reach + 1
-    ring = np.zeros((rows, (width + 2 * reach + 12) * cin), np.float32)
+    ring = np.zeros((rows, (width + 2 * reach + 8) * cin), np.float32)
     flat = ring.reshape(-1)
     taps = np.zeros(size * size, np.intp)
-    spare = np.zeros(12 * cout, np.float32)
+    spare = np.zeros(8 * cout, np.float32)
     for row in range(y0 - reach, y0 + reach):
         fill_ring(x, row, ring, row % rows, reach, cin)
     for i in range(y0, y1):
@@ -149,17 +141,17 @@ def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
                 _sixteen_by_six(flat, taps, 0, cin, w, at, bias, block, spare, block, cout, relu)
         if wide < cout:
             at = wide * size * size * cin
-            if width >= 12:
-                for j in range(0, width - 11, 12):
-                    _eight_by_twelve(flat, taps, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
-                if width % 12:
-                    j = width - 12
-                    _eight_by_twelve(flat, taps, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
+            if width >= 8:
+                for j in range(0, width - 7, 8):
+                    _eight_by_eight(flat, taps, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
+                if width % 8:
+                    j = width - 8
+                    _eight_by_eight(flat, taps, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
             else:
-                _eight_by_twelve(flat, taps, 0, cin, w, at, bias, wide, spare, wide, cout, relu)
+                _eight_by_eight(flat, taps, 0, cin, w, at, bias, wide, spare, wide, cout, relu)
         if width < 6:
             out[:] = spare[: width * cout]
-        elif width < 12:
+        elif width < 8:
             for j in range(width):
                 for c in range(wide, cout):
                     out[j * cout + c] = spare[j * cout + c]
