@@ -1,7 +1,7 @@
 """Environments with the real hosts, each on its own because their pins conflict with ours and with one another.
 
 They are made once, under ``.venv-hosts`` or the folder that SAUVOLANET_HOSTS names, and used again while the host's
-version and our entry points and dependencies stay the same. Large hosts are installed only with SAUVOLANET_HOST_TESTS=1.
+version, our entry points and our dependencies stay the same. Large hosts need SAUVOLANET_HOST_TESTS=1.
 """
 
 from __future__ import annotations
