@@ -78,6 +78,13 @@ def click_page(driver: Browser, dx: int, dy: int) -> None:
     ActionChains(driver).move_to_element_with_offset(canvas, dx, dy).click().perform()
     time.sleep(1)
     ready(driver)
+    for _ in range(80):  # go on to the next ink
+        if driver.find_element(By.CSS_SELECTOR, "[data-fact=verdict]").text == "ink":
+            break
+        canvas.send_keys(Keys.SHIFT + Keys.ARROW_RIGHT)
+        time.sleep(0.1)
+    driver.execute_script("document.activeElement.blur(); scrollTo(0, 0)")
+    time.sleep(0.3)
 
 
 def welcome(driver: Browser) -> None:
@@ -88,7 +95,7 @@ def welcome(driver: Browser) -> None:
 
 def result(driver: Browser) -> None:
     example(driver)
-    click_page(driver, 60, -40)
+    click_page(driver, 60, 28)
 
 
 def attention(driver: Browser) -> None:
@@ -96,7 +103,7 @@ def attention(driver: Browser) -> None:
     view(driver, "attention")
     canvas = driver.find_element(By.ID, "view")
     canvas.send_keys("++++++")
-    click_page(driver, 90, -30)
+    click_page(driver, 40, -30)
 
 
 def threshold(driver: Browser) -> None:
@@ -111,16 +118,16 @@ def compare(driver: Browser) -> None:
     driver.find_element(By.ID, "differences").click()
     ready(driver)
     driver.find_element(By.ID, "view").send_keys("+++")
-    driver.find_element(By.ID, "strength").send_keys(Keys.ARROW_RIGHT * 5)
+    driver.execute_script("document.activeElement.blur()")
     ready(driver)
 
 
 PICTURES: dict[str, tuple[Callable[[Browser], None], int, int, str, float]] = {
-    "web-welcome": (welcome, 1280, 800, "light", 1),
-    "web-result": (result, 1280, 800, "light", 1),
-    "web-attention": (attention, 1280, 800, "dark", 1),
-    "web-threshold": (threshold, 1280, 800, "light", 1),
-    "web-compare": (compare, 1280, 800, "light", 1),
+    "web-welcome": (welcome, 1280, 880, "light", 1),
+    "web-result": (result, 1280, 880, "light", 1),
+    "web-attention": (attention, 1280, 880, "dark", 1),
+    "web-threshold": (threshold, 1280, 880, "light", 1),
+    "web-compare": (compare, 1280, 880, "light", 1),
     "web-phone": (result, 390, 844, "light", 2),
     "web-phone-dark": (attention, 390, 844, "dark", 2),
 }

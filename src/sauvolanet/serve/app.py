@@ -94,7 +94,7 @@ def create_app(limits: Limits | None = None, *, token: str | None = None, model:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         if warm:
             jobs.pool.submit(
-                explain, np.tile(np.arange(0, 256, 4, np.uint8), (64, 1)), model=next(iter(models.values()))
+                explain, np.tile(np.arange(0, 256, 4, dtype=np.uint8), (64, 1)), model=next(iter(models.values()))
             )
         yield
         await run_in_threadpool(jobs.close)

@@ -89,7 +89,7 @@ class Form:
             raise Refusal(400, "send one file at a time")
         self.file_name = options[b"filename"].decode("utf-8", "replace")
         self.file_type = self._headers.get(b"content-type", b"").decode("latin-1").split(";")[0].strip().lower()
-        self.file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # type: ignore[assignment]
+        self.file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._in_file = True
 
     def _part(self, data: bytes, start: int, end: int) -> None:

@@ -158,7 +158,7 @@ def explain_upload(upload: Upload, order: Order, limits: Limits, job: Job) -> Re
             result = explain(page.gray, **options)
             surface = result.threshold
             for i, (name, colour) in enumerate(zip(result.choices, result.colours, strict=True)):
-                choice = {"name": name, "colour": colour, "attention": f"attention-{i}.png"}
+                choice: dict[str, Any] = {"name": name, "colour": colour, "attention": f"attention-{i}.png"}
                 pictures[f"attention-{i}.png"] = np.rint(result.attention[i] * 255).astype(np.uint8)
                 if i < len(result.windows):
                     choice |= {"window": result.windows[i], "ink": f"ink-{i}.png"}
@@ -227,4 +227,4 @@ def _zip(pictures: dict[str, npt.NDArray[Any]], meta: dict[str, Any]) -> IO[byte
 
 
 def _temporary() -> IO[bytes]:
-    return tempfile.SpooledTemporaryFile(_IN_MEMORY)  # type: ignore[return-value]
+    return tempfile.SpooledTemporaryFile(_IN_MEMORY)

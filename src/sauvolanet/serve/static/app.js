@@ -227,6 +227,7 @@ async function lookAt(pixel) {
   await Promise.all([first, second].map((page) => page?.loadAttention()));
   const sides = [first, second].map((page, k) => page && { page, ink: inks[k], strength: strength() }).filter(Boolean);
   inspect($("inspector"), pixel.x, pixel.y, sides);
+  if (matchMedia("(min-width: 761px)").matches) $("inspector").lastElementChild.scrollIntoView({ block: "nearest" });
 }
 
 // ---- downloads ----
