@@ -32,25 +32,27 @@ def scaled_statistics(gray, windows, rows, columns, y0, y1, low, gain, floor, me
 
 @njit(nogil=True, cache=True)
 def fold_gray(scaled, y0, y1, fold, at, out):
-    """Channels at … of rows y0 … y1 − 1: the fold × fold pixels of each cell."""
+    """Channels at … of rows y0 … y1 − 1: the fold × fold pixels of each cell; the page's edge goes on beyond it."""
+    bottom, right = scaled.shape[0] - 1, scaled.shape[1] - 1
     for y in range(y0, y1):
         for x in range(out.shape[1]):
             for a in range(fold):
                 for b in range(fold):
-                    out[y, x, at + a * fold + b] = scaled[y * fold + a, x * fold + b]
+                    out[y, x, at + a * fold + b] = scaled[min(y * fold + a, bottom), min(x * fold + b, right)]
 
 
 @njit(nogil=True, cache=True)
 def fold_mean(full, y0, y1, fold, at, out):
-    """Channels at … of rows y0 … y1 − 1: the mean of full (H, W, C) over each cell."""
+    """Channels at … of rows y0 … y1 − 1: the mean of full (H, W, C) over each cell; the edge goes on beyond it."""
     part = np.float32(1 / (fold * fold))
+    bottom, right = full.shape[0] - 1, full.shape[1] - 1
     for y in range(y0, y1):
         for x in range(out.shape[1]):
             for c in range(full.shape[2]):
                 total = np.float32(0)
                 for a in range(fold):
                     for b in range(fold):
-                        total += full[y * fold + a, x * fold + b, c]
+                        total += full[min(y * fold + a, bottom), min(x * fold + b, right), c]
                 out[y, x, at + c] = total * part
 
 
@@ -77,17 +79,32 @@ def _multiply(a, b):
 
 @njit(nogil=True, cache=True)
 def _attend(
-    logits, mean, deviation, slope, level, constants, keep, attention, threshold, shifted, fraction, bits, powers
+    logits,
+    change,
+    mean,
+    deviation,
+    slope,
+    level,
+    constants,
+    keep,
+    attention,
+    threshold,
+    shifted,
+    fraction,
+    bits,
+    powers,
 ):
     height, width = logits.shape[:2]
     windows, choices = slope.shape[0], slope.shape[0] + constants.shape[0]
     for i in range(height):
         for j in range(width):
-            top = logits[i, j, 0]
-            for c in range(1, choices):
-                top = max(top, logits[i, j, c])
+            top = np.float32(-np.inf)
             for c in range(choices):
-                shifted[j * choices + c] = logits[i, j, c] - top
+                value = logits[i, j, c] + change[i, j, c]
+                shifted[j * choices + c] = value
+                top = max(top, value)
+            for c in range(choices):
+                shifted[j * choices + c] -= top
         _exponential(shifted, fraction, bits)
         _multiply(fraction, powers)
         for j in range(width):
@@ -108,12 +125,17 @@ def _attend(
                     attention[i, j, c] = fraction[j * choices + c] * inverse
 
 
-def attend(logits, mean, deviation, k, r, constants, attention, threshold):
-    """threshold = Σ attention · (m · (1 − k + k / r · s), constants); attention is filled unless it is empty."""
+def attend(logits, change, mean, deviation, k, r, constants, attention, threshold):
+    """threshold = Σ softmax(logits + change) · (m · (1 − k + k / r · s), constants).
+
+    change : like logits, or None. attention : the softmax is put there unless it is empty.
+    """
+    if change is None:
+        change = np.broadcast_to(np.float32(0), logits.shape)
     choices = len(k) + len(constants)
     size = logits.shape[1] * choices
     bits = np.empty(size, np.int32)
-    _attend(logits, mean, deviation, k / r, np.float32(1) - k, constants, attention.size > 0, attention, threshold,
+    _attend(logits, change, mean, deviation, k / r, np.float32(1) - k, constants, attention.size > 0, attention, threshold,
             np.empty(size, np.float32), np.empty(size, np.float32), bits, bits.view(np.float32))  # fmt: skip
 
 

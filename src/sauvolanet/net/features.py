@@ -72,9 +72,12 @@ def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: tuple
 
 def features(arch: Architecture, scaled: Array, mean: Array, deviation: Array, numbers: Array,
              threads: int | None = 1) -> Array:  # fmt: skip
-    """What the attention sees, (H / fold, W / fold, inputs); H and W are multiples of fold."""
+    """What the attention sees: (H / fold, W / fold, inputs), H and W rounded up to the architecture's multiple.
+
+    Beyond the page its last row and column go on.
+    """
     fold = arch.fold
-    shape = (scaled.shape[0] // fold, scaled.shape[1] // fold)
+    shape = tuple(-(-n // arch.multiple) * arch.multiple // fold for n in scaled.shape)
     out = np.empty((*shape, arch.inputs), np.float32)
     kernels = compiled("sauvolanet.net.feature_kernels")
     at = 0
@@ -95,6 +98,7 @@ def features(arch: Architecture, scaled: Array, mean: Array, deviation: Array, n
 
 def fold_gray_numpy(scaled: Array, y0: int, y1: int, fold: int, at: int, out: Array) -> None:
     """The truth of the folding: pixel (a, b) of each cell becomes channel at + a · fold + b."""
+    scaled = _continued(scaled, fold, out)
     for a in range(fold):
         for b in range(fold):
             out[y0:y1, :, at + a * fold + b] = scaled[a::fold, b::fold][y0:y1]
@@ -102,5 +106,12 @@ def fold_gray_numpy(scaled: Array, y0: int, y1: int, fold: int, at: int, out: Ar
 
 def fold_mean_numpy(full: Array, y0: int, y1: int, fold: int, at: int, out: Array) -> None:
     """The truth of the folding by means."""
+    full = _continued(full, fold, out)
     part = sum(full[a::fold, b::fold][y0:y1] for a in range(fold) for b in range(fold))
     out[y0:y1, :, at : at + full.shape[2]] = part * np.float32(1 / (fold * fold))
+
+
+def _continued(full: Array, fold: int, out: Array) -> Array:
+    """The array, its last row and column repeated until it fills the cells of ``out``."""
+    more = [(0, cells * fold - n) for n, cells in zip(full.shape, out.shape[:2], strict=False)]
+    return np.pad(full, more + [(0, 0)] * (full.ndim - 2), mode="edge")

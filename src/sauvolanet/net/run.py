@@ -223,10 +223,6 @@ class Network:
         Page-wide statistics that ``norms`` lacks are taken from the tile, which is then the whole page.
         """
         arch = self.architecture
-        padding = [(0, -n % arch.multiple) for n in scaled.shape]
-        if any(p[1] for p in padding):
-            scaled = np.pad(scaled, padding, mode="edge")
-            mean, deviation = (np.pad(v, [*padding, (0, 0)], mode="edge") for v in (mean, deviation))
         x = features(arch, scaled, mean, deviation, known, threads)
         kept: list[Array] = []
         for depth, widths in enumerate(arch.widths):
@@ -281,13 +277,14 @@ class Network:
             for a in range(first, last, BAND):
                 b = min(a + BAND, last)
                 top, bottom = max(rows.start + a - margin, 0), min(rows.start + b + margin, len(scaled))
-                logits = unfold(arch, head, scaled, mean, top, bottom)
+                logits, change = unfold(arch, head, scaled, mean, top, bottom), None
+                here = (slice(rows.start + a, rows.start + b), columns)
+                inner = (slice(here[0].start - top, here[0].stop - top), columns, slice(arch.choices))
                 if arch.refine:
                     x = convolve(logits, self.layers["refine0"], 1)
-                    logits[..., : arch.choices] += convolve(x, self.layers["refine1"], 1)[..., : arch.choices]
-                here = (slice(rows.start + a, rows.start + b), columns)
-                inner = logits[rows.start + a - top : rows.start + b - top, columns, : arch.choices]
-                attend(inner, mean[here], deviation[here], self.k, self.r, constants, attention[a:b], threshold[a:b])
+                    change = convolve(x, self.layers["refine1"], 1)[inner]
+                attend(logits[inner], change, mean[here], deviation[here], self.k, self.r, constants, attention[a:b],
+                       threshold[a:b])  # fmt: skip
 
         run_bands(shape[0], threads, work)
         return threshold, attention
@@ -348,13 +345,14 @@ def unfold_numpy(head: Array, scaled: Array, mean: Array, near: npt.NDArray[np.i
         out[..., choices + 1 :] = gray[..., None] - mean[top : top + height][..., near]
 
 
-def attend(logits: Array, mean: Array, deviation: Array, k: Array, r: Array, constants: Array, attention: Array,
-           threshold: Array) -> None:  # fmt: skip
-    """AST into ``threshold``, and the attention where there is room for it."""
+def attend(logits: Array, change: Array | None, mean: Array, deviation: Array, k: Array, r: Array, constants: Array,
+           attention: Array, threshold: Array) -> None:  # fmt: skip
+    """AST of logits + change into ``threshold``, and the attention where there is room for it."""
     kernels = compiled("sauvolanet.net.feature_kernels")
     if kernels is not None:
-        kernels.attend(logits, mean, deviation, k, r, constants, attention, threshold)
+        kernels.attend(logits, change, mean, deviation, k, r, constants, attention, threshold)
         return
+    logits = logits if change is None else logits + change
     weights, threshold[:] = attend_numpy(logits, mean, deviation, k, r, constants)
     if attention.size:
         attention[:] = weights

@@ -182,7 +182,7 @@ class Attend(torch.autograd.Function):
         given = _array(logits)
         attention = np.empty_like(given)
         threshold = np.empty(given.shape[:3], np.float32)
-        _over_batch(len(given), lambda n: attend(given[n], m[n], d[n], *rest, attention[n], threshold[n]))
+        _over_batch(len(given), lambda n: attend(given[n], None, m[n], d[n], *rest, attention[n], threshold[n]))
         ctx.kept = (arrays, attention, threshold)
         return torch.from_numpy(threshold)
 
