@@ -14,6 +14,7 @@ from sauvolanet.cli import main
 from sauvolanet.paper import NAMES, Work, make
 from sauvolanet.paper.ablation import LEFT_OUT, Single, Trainings, leave_one_out, sauvola_ink, table2_rows
 from sauvolanet.paper.claims import regions
+from sauvolanet.paper.figures import figure1
 from sauvolanet.paper.tables import PRINTED, Beside, Section
 
 SETS = ("DIBCO2009", "DIBCO2011", "DIBCO2014", "DIBCO2016", "Synchromedia")
@@ -26,7 +27,7 @@ def small(tmp_path_factory) -> Path:
     for i, name in enumerate(SETS):
         (folder / name).mkdir()
         for j in (1, 2):
-            gray, truth = synth.page(10 * i + j, kind="print", height=72, width=120)
+            gray, truth = synth.page(10 * i + j, kind="print", height=120, width=200)
             Image.fromarray(gray).save(folder / name / f"H0{j}.png")
             Image.fromarray(np.where(truth, 0, 255).astype(np.uint8)).save(folder / name / f"H0{j}.gt.png")
     return folder
@@ -85,7 +86,7 @@ def test_the_score_is_the_mean_of_the_sets_means():
 def test_regions_by_hand():
     found = regions(np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]], bool))
     assert found["border"].astype(int).tolist() == [[0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 0]]
-    assert found["ink"].sum() == 1 and found["paper"].sum() == 5
+    assert found["ink"].sum() == 1 and found["paper"].sum() == 4
 
 
 def test_table2_trains_scores_and_resumes(small, tmp_path, capsys):
@@ -95,7 +96,7 @@ def test_table2_trains_scores_and_resumes(small, tmp_path, capsys):
     assert main(argv) == 0
     first = capsys.readouterr()
     assert "not run" not in first.out and "fit-w15" in first.err
-    rows = list(csv.DictReader((tmp_path / "table2.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "table2.csv").read_text().splitlines()))
     assert len(rows) == 12
     both = [r for r in rows if r["w"] == "15" and r["k trained"] == r["r trained"] == "yes"]
     assert both[0]["FM"] == both[1]["FM"]  # one optimum, whatever the start
@@ -136,6 +137,7 @@ def test_a_model_that_saw_the_test_sets_is_left_out(small, tmp_path):
     assert any("trained on these pages" in note and "cheat" in note for note in section.notes)
 
 
+@pytest.mark.slow
 def test_all_makes_one_page(small, tmp_path):
     page = tmp_path / "docs" / "paper.md"
     assert main(["paper", "all", "--data", str(small), "--out", str(tmp_path / "out"), "--report", str(page)]) == 0
@@ -150,21 +152,26 @@ def test_all_makes_one_page(small, tmp_path):
 def test_figure1_measures_only_when_asked(small, tmp_path, monkeypatch):
     monkeypatch.setattr("sauvolanet.paper.figures.ROUNDS", 1)
     work = Work(small, tmp_path)
-    assert [s for s in make("all", work) if s.name == "figure1"][0].pictures == []
+    assert figure1(work, measure=False).pictures == []
     (section,) = make("figure1", work)
     assert section.pictures == ["figure1.png", "figure1.svg"]
     assert all(row[2] is not None for row in section.rows)
 
 
+@pytest.mark.slow
 def test_networks_resume_and_are_scored(small, tmp_path, monkeypatch):
     settings = pytest.importorskip("sauvolanet.train.settings")
+    (tmp_path / "two").mkdir()
     tiny = replace(settings.PRESETS["paper"], batch=2, patch=32, checkpoint_every=1)
     monkeypatch.setitem(settings.PRESETS, "paper", tiny)
     from sauvolanet.paper.networks import networks_left_out
 
+    for name in SETS[:2]:
+        (tmp_path / "two" / name).symlink_to(small / name)
+    small = tmp_path / "two"
     work = Work(small, tmp_path, networks="leave-one-out", steps=2)
     found = networks_left_out(work, 2)
-    assert set(found) == set(SETS) and all(len(rows) == 2 for rows in found.values())
+    assert set(found) == set(SETS[:2]) and all(len(rows) == 2 for rows in found.values())
     run = next((tmp_path / "runs").iterdir())
     about = json.loads((run / "model.json").read_text())
     assert about["windows"] == [7, 15] and about["training"]["steps"] == 2

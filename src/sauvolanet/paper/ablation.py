@@ -148,7 +148,8 @@ def leave_one_out(scores: dict[str, Rows] | None, without: str | None = None) ->
     if not scores:
         return None
     by_set = [means(rows) for name, rows in scores.items() if name != without]
-    return [float(np.mean([v for v in column if v is not None])) for column in zip(*by_set, strict=True)] if by_set else None
+    columns = [[v for v in column if v is not None and np.isfinite(v)] for column in zip(*by_set, strict=True)]
+    return [float(np.mean(column)) if column else None for column in columns] or None
 
 
 # -- Table 2 -------------------------------------------------------------------------------------------------------

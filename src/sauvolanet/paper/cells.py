@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -135,9 +136,9 @@ def page_rows(result: dict[str, Any]) -> Rows:
 
 
 def means(rows: Rows) -> list[float | None]:
-    """A set's mean scores, in the order of METRICS."""
+    """A set's mean scores, in the order of METRICS; None where one was not asked for, infinite psnr as such."""
     (only,) = summarize(rows).values()
-    return [only.get(metric) for metric in METRICS]
+    return [None if metric not in only else math.inf if only[metric] is None else only[metric] for metric in METRICS]
 
 
 _digests: dict[tuple[Path, int, int], str] = {}
