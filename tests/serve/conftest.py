@@ -59,9 +59,9 @@ def service() -> Iterator[Service]:
     running.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def start() -> Iterator[Callable[..., Service]]:
-    """Starts a service with limits of its own; it is stopped at the end."""
+    """Starts a service with limits of its own; it is stopped when the module's tests have ended."""
     running: list[Service] = []
 
     def begin(**options: Any) -> Service:
@@ -70,8 +70,7 @@ def start() -> Iterator[Callable[..., Service]]:
 
     yield begin
     for one in running:
-        if one.thread.is_alive():
-            one.stop()
+        one.stop()
 
 
 @pytest.fixture(scope="session")

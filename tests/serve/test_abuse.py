@@ -155,12 +155,8 @@ REQUESTS: dict[str, tuple[str | None, bytes, int]] = {
 
 
 @pytest.fixture(scope="module")
-def guarded():
-    from tests.serve.conftest import Service
-
-    service = Service(limits=LIMITS)
-    yield service
-    service.stop()
+def guarded(start):
+    return start(limits=LIMITS)
 
 
 def check(service, answer, status: int) -> None:
@@ -227,10 +223,10 @@ def test_slow_body(guarded):
     assert guarded.post("/v1/binarize", GOOD, method="otsu").status_code == 200
 
 
-@pytest.mark.parametrize("start", [b"", b"POST /v1/binarize HTTP/1.1\r\nHo"])
-def test_slow_head_is_hung_up_on(guarded, start):
+@pytest.mark.parametrize("head", [b"", b"POST /v1/binarize HTTP/1.1\r\nHo"])
+def test_slow_head_is_hung_up_on(guarded, head):
     with connect(guarded) as line:
-        line.sendall(start)
+        line.sendall(head)
         assert line.recv(100) == b""
 
 

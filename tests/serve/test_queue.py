@@ -54,6 +54,18 @@ def test_past_the_bound_clients_are_told_to_come_back(start, png, gray, decode, 
     assert service.post("/v1/binarize", png, method="otsu").status_code == 200
 
 
+def test_eight_clients_at_once_get_their_own_pages(start, gray, encode, decode):
+    service = start(limits=Limits(queue=8))
+    pages = [gray[:, i:].copy() for i in range(8)]
+
+    def client(i: int) -> bool:
+        answers = [service.post("/v1/binarize", encode(pages[i]), method="sauvola") for _ in range(4)]
+        return all((decode(a.content) == binarize(pages[i], method="sauvola")).all() for a in answers)
+
+    with ThreadPoolExecutor(8) as clients:
+        assert all(clients.map(client, range(8)))
+
+
 def test_work_that_takes_too_long_is_given_up_and_keeps_its_place(start, png, gate):
     service = start(limits=Limits(workers=1, queue=0, work_seconds=0.2))
     answer = service.post("/v1/binarize", png, method="otsu")
