@@ -32,7 +32,9 @@ def test_kernel_equals_numpy(soft):
     pixels = some_pixels()
     kernels = compiled("sauvolanet.paper.fit_kernels")
     given = (pixels.gray, pixels.mean, pixels.product, pixels.ink, pixels.weight)
-    assert kernels.hinge(*given, 0.75, 0.9, ALPHA, soft) == pytest.approx(hinge_numpy(pixels, 0.75, 0.9, soft), rel=1e-5)
+    assert kernels.hinge(*given, 0.75, 0.9, ALPHA, soft) == pytest.approx(
+        hinge_numpy(pixels, 0.75, 0.9, soft), rel=1e-5
+    )
 
 
 def exact_loss(pixels: Pixels) -> float:
@@ -42,7 +44,9 @@ def exact_loss(pixels: Pixels) -> float:
     side = np.where(pixels.ink, -ALPHA, ALPHA)
     count = len(side)
     rows = np.concatenate([np.stack([side * pixels.mean, side * pixels.product], 1), -np.eye(count)], 1)
-    result = linprog(np.r_[0, 0, pixels.weight], rows, side * pixels.gray - 1, bounds=[(None, None)] * 2 + [(0, None)] * count)
+    result = linprog(
+        np.r_[0, 0, pixels.weight], rows, side * pixels.gray - 1, bounds=[(None, None)] * 2 + [(0, None)] * count
+    )
     return float(result.fun)
 
 

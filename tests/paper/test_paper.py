@@ -36,7 +36,10 @@ def small(tmp_path_factory) -> Path:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Few methods and samples, so that a table takes a moment."""
-    few = {n: classic.METHODS[n] for n in ("otsu", "sauvola", "sauvola-ms", "isauvola", "sauvola-grid", "sauvola-swt", "su")}
+    few = {
+        n: classic.METHODS[n]
+        for n in ("otsu", "sauvola", "sauvola-ms", "isauvola", "sauvola-grid", "sauvola-swt", "su")
+    }
     monkeypatch.setattr(classic, "METHODS", few)
     monkeypatch.setattr("sauvolanet.paper.ablation.PATCHES", 2)
     monkeypatch.setattr("sauvolanet.paper.figures._SHEET_METHODS", ("otsu", "su"))
@@ -51,7 +54,9 @@ def test_printed_values_are_those_of_the_issue():
 
 
 def test_beside_and_csv():
-    section = Section("x", "X", ["a", "b"], [["r", Beside(1.5, 1.0)], ["s", Beside(None, 2.0)], ["t", Beside(3.0, None)]])
+    section = Section(
+        "x", "X", ["a", "b"], [["r", Beside(1.5, 1.0)], ["s", Beside(None, 2.0)], ["t", Beside(3.0, None)]]
+    )
     assert [str(row[1]) for row in section.rows] == ["1.50 · 1.00 · +0.50", "not run · 2.00", "3.00"]
     assert list(csv.reader(section.csv().splitlines())) == [
         ["a", "b", "b printed", "b difference"], ["r", "1.5", "1.0", "0.5"], ["s", "", "2.0", ""], ["t", "3.0", "", ""],
@@ -201,7 +206,9 @@ def test_untrained_rows_of_table2_as_printed(data, tmp_path):
     trainings = Trainings(Work(data, tmp_path))
     for printed, row in table2_rows():
         if row.k and row.r:
-            assert leave_one_out(trainings.scores(row, ("fm",)), LEFT_OUT)[0] == pytest.approx(printed["scores"][0], abs=1.5)
+            assert leave_one_out(trainings.scores(row, ("fm",)), LEFT_OUT)[0] == pytest.approx(
+                printed["scores"][0], abs=1.5
+            )
 
 
 @pytest.mark.slow

@@ -16,16 +16,56 @@ _NAMES = (*(f"table{i}" for i in range(1, 7)), *(f"figure{i}" for i in range(1, 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=f"One of {', '.join(_NAMES)}.")
-    parser.add_argument("--data", required=True, metavar="DIR", help="The folder that holds 'documents' and 'paper-gray', or a folder of sets.")
-    parser.add_argument("--out", default="paper-results", metavar="DIR", help="Where results are kept and written (default paper-results).")
-    parser.add_argument("--minutes", type=float, metavar="M", help="Begin nothing new after this time; what lacks is printed as 'not run'.")
-    parser.add_argument("--shard", default="1/1", metavar="I/N", help="Compute this share only; put the 'cells' folders of all shares together afterwards.")
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="DIR",
+        help="The folder that holds 'documents' and 'paper-gray', or a folder of sets.",
+    )
+    parser.add_argument(
+        "--out",
+        default="paper-results",
+        metavar="DIR",
+        help="Where results are kept and written (default paper-results).",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        metavar="M",
+        help="Begin nothing new after this time; what lacks is printed as 'not run'.",
+    )
+    parser.add_argument(
+        "--shard",
+        default="1/1",
+        metavar="I/N",
+        help="Compute this share only; put the 'cells' folders of all shares together afterwards.",
+    )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="Worker processes for scoring (default 1).")
-    parser.add_argument("--predictions", action="append", default=[], metavar="NAME=DIR", help="Add a row to Tables 4 to 6: a folder of results; may be repeated.")
-    parser.add_argument("--model", dest="models", action="append", default=[], metavar="PATH", help="Add a model to Tables 4 to 6; may be repeated.")
-    parser.add_argument("--networks", choices=("none", "stated", "leave-one-out"), default="none", help="Train the networks of Table 3 (default none).")
+    parser.add_argument(
+        "--predictions",
+        action="append",
+        default=[],
+        metavar="NAME=DIR",
+        help="Add a row to Tables 4 to 6: a folder of results; may be repeated.",
+    )
+    parser.add_argument(
+        "--model",
+        dest="models",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="Add a model to Tables 4 to 6; may be repeated.",
+    )
+    parser.add_argument(
+        "--networks",
+        choices=("none", "stated", "leave-one-out"),
+        default="none",
+        help="Train the networks of Table 3 (default none).",
+    )
     parser.add_argument("--preset", default="paper", metavar="NAME", help="Recipe of those trainings (default paper).")
-    parser.add_argument("--steps", type=int, default=8000, metavar="N", help="Length of each of those trainings (default 8000).")
+    parser.add_argument(
+        "--steps", type=int, default=8000, metavar="N", help="Length of each of those trainings (default 8000)."
+    )
     parser.add_argument("--page", metavar="FILE", help="The page of Figure 3; without it a synthetic one.")
     parser.add_argument("--truth", metavar="FILE", help="The truth of that page: an image, dark = ink.")
     parser.add_argument("--report", metavar="FILE", help="With 'all': the page to write (default paper.md in --out).")

@@ -14,7 +14,9 @@ _COLOURS = {"page": "#f3f3f3", "window": "#d8e8fb", "convolution": "#dff2df", "s
 
 def figure2(work: Work) -> Section:
     """The shipped networks, one drawing each."""
-    section = Section("figure2", "Figure 2: the networks", ["model", "windows", "numbers", "multiply-adds per pixel", "convolutions"])
+    section = Section(
+        "figure2", "Figure 2: the networks", ["model", "windows", "numbers", "multiply-adds per pixel", "convolutions"]
+    )
     drawn: dict[Any, str] = {}
     for name in [*net.shipped(), *work.models]:
         model = net.load(name)
@@ -41,7 +43,9 @@ def draw(model: net.Model) -> Any:
     top, step = 1.5 * lines + 0.6, 1.3
 
     def box(x: float, y: float, text: str, kind: str, width: float = 1.12, height: float = 0.95) -> None:
-        axes.add_patch(plt.Rectangle((x - width / 2, y - height / 2), width, height, facecolor=_COLOURS[kind], edgecolor="black"))
+        axes.add_patch(
+            plt.Rectangle((x - width / 2, y - height / 2), width, height, facecolor=_COLOURS[kind], edgecolor="black")
+        )
         axes.text(x, y, text, ha="center", va="center", fontsize=7.5)
 
     def arrow(x0: float, y0: float, x1: float, y1: float) -> None:
@@ -53,20 +57,35 @@ def draw(model: net.Model) -> Any:
     for i, (window, k, r) in enumerate(zip(arch.windows, about["k"], about["r"], strict=True)):
         box(first + i * step, top, f"w = {window}\nk = {abs(k):.3f}\nr = {r:.3f}", "window")
     axes.text(first - 0.55, top + 0.65, "Multi-window Sauvola: S", fontsize=9, weight="bold")
-    axes.add_patch(plt.Rectangle((first - 0.66, top - 0.58), len(arch.windows) * step + 0.02, 1.16, fill=False, linestyle=":"))
+    axes.add_patch(
+        plt.Rectangle((first - 0.66, top - 0.58), len(arch.windows) * step + 0.02, 1.16, fill=False, linestyle=":")
+    )
     for i, (name, _, out, size, dilation, normalised, span) in enumerate(layers):
         line, column = divmod(i, columns)
-        text = f"{out}@{size}×{size}" + (f"\nd = {dilation}" if dilation > 1 else "") + (f"\n÷{span}" if span > 1 else "")
+        text = (
+            f"{out}@{size}×{size}" + (f"\nd = {dilation}" if dilation > 1 else "") + (f"\n÷{span}" if span > 1 else "")
+        )
         text = f"+ skip\n{text}" if name.startswith("up") else text
         text += f"\n{arch.norm} norm\nReLU" if normalised else ""
         y = 1.5 * (lines - 1 - line)
         box(first + column * step, y, text, "convolution")
         if column:
             arrow(first + (column - 1) * step + 0.56, y, first + column * step - 0.56, y)
-    axes.text(first - 0.55, 1.5 * (lines - 1) + 0.65, f"Pixelwise window attention, sees {', '.join(arch.features)}", fontsize=9, weight="bold")
+    axes.text(
+        first - 0.55,
+        1.5 * (lines - 1) + 0.65,
+        f"Pixelwise window attention, sees {', '.join(arch.features)}",
+        fontsize=9,
+        weight="bold",
+    )
     for line in range(1, lines):  # a line of boxes goes on in the next
         y = 1.5 * (lines - line)
-        axes.plot([last + 0.56, last + 0.72, last + 0.72, first - 0.8, first - 0.8], [y, y, y - 0.75, y - 0.75, y - 1.5], "k", lw=1)
+        axes.plot(
+            [last + 0.56, last + 0.72, last + 0.72, first - 0.8, first - 0.8],
+            [y, y, y - 0.75, y - 0.75, y - 1.5],
+            "k",
+            lw=1,
+        )
         arrow(first - 0.8, y - 1.5, first - 0.56, y - 1.5)
     end = first + ((len(layers) - 1) % columns) * step
     names = "" if not arch.constants else f",\n{len(arch.constants)} of them fixed"
@@ -80,5 +99,8 @@ def draw(model: net.Model) -> Any:
     arrow(0.3, middle + 0.48, first - 0.66, top)
     arrow(0.3, middle - 0.48, first - 0.56, 1.5 * (lines - 1))
     axes.set(xlim=(-0.8, last + 3.9), ylim=(-0.8, top + 1.1))
-    axes.set_title(f"{model.name}: {about['parameters']:,} numbers, {about['macs_per_pixel']:,.0f} multiply-adds per pixel", fontsize=11)
+    axes.set_title(
+        f"{model.name}: {about['parameters']:,} numbers, {about['macs_per_pixel']:,.0f} multiply-adds per pixel",
+        fontsize=11,
+    )
     return figure

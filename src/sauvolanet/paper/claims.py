@@ -26,8 +26,12 @@ _WAIT = "not run"
 def claims(work: Work) -> Section:
     """Every claim with its verdict."""
     section = Section("claims", "The text's claims", ["claim", "verdict", "figures"])
-    section.rows = [list(claim) for part in (_training, _windows, _steps_of_the_network, _tables, _size) for claim in part(work)]
-    section.notes = ["The authors' weights stand for SauvolaNet. Steps of the network are looked at on the pages of DIBCO 2011, 2014 and 2016."]
+    section.rows = [
+        list(claim) for part in (_training, _windows, _steps_of_the_network, _tables, _size) for claim in part(work)
+    ]
+    section.notes = [
+        "The authors' weights stand for SauvolaNet. Steps of the network are looked at on the pages of DIBCO 2011, 2014 and 2016."
+    ]
     return section
 
 
@@ -55,9 +59,15 @@ def _training(work: Work) -> Iterator[Claim]:
     yield texts[0], _verdict(min(gains.values()) > 1), "FM gained by training both: " + _listed(gains, "+.1f")
     chains = {p: (f[False, False], max(f[True, False], f[False, True]), f[True, True]) for p, f in by_preset.items()}  # type: ignore[type-var]
     ordered = {p: a < b <= c for p, (a, b, c) in chains.items()}  # type: ignore[operator]
-    figures = "; ".join(f"{p} {a:.1f} < {b:.1f} {'≤' if ordered[p] else '>'} {c:.1f}" for p, (a, b, c) in chains.items())
+    figures = "; ".join(
+        f"{p} {a:.1f} < {b:.1f} {'≤' if ordered[p] else '>'} {c:.1f}" for p, (a, b, c) in chains.items()
+    )
     yield texts[1], _verdict(all(ordered.values())), f"FM of neither, the better one, both: {figures}"
-    yield texts[2], _verdict(len(optima) > 1), "; ".join(f"w = {w}: k {k:.2f}, r {r:.2f}" for w, (k, r) in optima.items())
+    yield (
+        texts[2],
+        _verdict(len(optima) > 1),
+        "; ".join(f"w = {w}: k {k:.2f}, r {r:.2f}" for w, (k, r) in optima.items()),
+    )
 
 
 def _windows(work: Work) -> Iterator[Claim]:
@@ -80,7 +90,11 @@ def _windows(work: Work) -> Iterator[Claim]:
         yield text, _WAIT, "`sauvolanet paper table3 --networks leave-one-out`"
     else:
         curve = [s[0] for s in networks.values() if s]
-        yield text, _verdict(all(a < b for a, b in pairwise(curve))), "FM of 2 … 8 windows: " + ", ".join(f"{v:.1f}" for v in curve)
+        yield (
+            text,
+            _verdict(all(a < b for a, b in pairwise(curve))),
+            "FM of 2 … 8 windows: " + ", ".join(f"{v:.1f}" for v in curve),
+        )
 
 
 def regions(truth: Ink) -> dict[str, Ink]:
@@ -98,7 +112,11 @@ def looked_at(work: Work, model: str = "original") -> list[dict[str, Any]] | Non
     for name in ("DIBCO2011", "DIBCO2014", "DIBCO2016"):
         pages = work.pages(name)
         depends = {"pages": fingerprint(pages), "weights": net.load(model).about["sha256"]}
-        part = work.cell(f"steps-{model}-{name}", depends, lambda p=pages: [_look(page, model) for page in p]) if pages else None
+        part = (
+            work.cell(f"steps-{model}-{name}", depends, lambda p=pages: [_look(page, model) for page in p])
+            if pages
+            else None
+        )
         if part is None:
             return None
         found += part
@@ -110,8 +128,16 @@ def _look(page: Any, model: str) -> dict[str, Any]:
     truth = read_truth(page, gray.shape)
     steps = explain(gray, model=model, invert="no")
     choice = steps.attention.argmax(0)
-    counts = {name: np.bincount(choice[mask], minlength=len(steps.attention)).tolist() for name, mask in regions(truth).items()}
-    return {"page": f"{page.set}/{page.id}", "T": fm(steps.ink, truth), "S": [fm(gray < s, truth) for s in steps.surfaces], "preferred": counts}
+    counts = {
+        name: np.bincount(choice[mask], minlength=len(steps.attention)).tolist()
+        for name, mask in regions(truth).items()
+    }
+    return {
+        "page": f"{page.set}/{page.id}",
+        "T": fm(steps.ink, truth),
+        "S": [fm(gray < s, truth) for s in steps.surfaces],
+        "preferred": counts,
+    }
 
 
 def _steps_of_the_network(work: Work) -> Iterator[Claim]:
@@ -156,7 +182,11 @@ def _tables(work: Work) -> Iterator[Claim]:
     figures = "; ".join(f"{set_} {s['sauvola-ms']:.1f} against {s['sauvola']:.1f}" for set_, s in fms.items())
     yield texts[0], _verdict(bool(behind)), f"FM {figures}"
     signs = np.array([1, 1, 1, -1])
-    margins = [signs * (np.array(s["original"], float) - np.array(s[n], float)) for s in scores.values() for n in ("sauvola", "sauvola-ms")]
+    margins = [
+        signs * (np.array(s["original"], float) - np.array(s[n], float))
+        for s in scores.values()
+        for n in ("sauvola", "sauvola-ms")
+    ]
     least = dict(zip(METRICS, np.min(margins, 0), strict=True))
     yield texts[1], _verdict(min(least.values()) > 0), "least margin: " + _listed(least, "+.2f")
     gaps = {}
@@ -165,7 +195,11 @@ def _tables(work: Work) -> Iterator[Claim]:
         best = max(others, key=others.__getitem__)
         gaps[PRINTED[name]["set"]] = (fms[PRINTED[name]["set"]]["original"] - others[best], best)
     holds = gaps["DIBCO2011"][0] > 0 and min(g for g, _ in gaps.values()) > -2
-    yield texts[2], _verdict(holds), "FM above the best other row as printed: " + "; ".join(f"{s} {g:+.2f} ({n})" for s, (g, n) in gaps.items())
+    yield (
+        texts[2],
+        _verdict(holds),
+        "FM above the best other row as printed: " + "; ".join(f"{s} {g:+.2f} ({n})" for s, (g, n) in gaps.items()),
+    )
 
 
 def _size(work: Work) -> Iterator[Claim]:

@@ -11,7 +11,13 @@ from .cells import Rows, Work, means
 from .tables import PRINTED, SCORES, Section, beside
 
 # our name -> the row of Tables 4 to 6 it is compared with
-_PRINTED_AS = {"otsu": "Otsu", "howe": "Howe", "sauvola": "Sauvola", "sauvola-ms": "Sauvola MS", "original": "SauvolaNet"}
+_PRINTED_AS = {
+    "otsu": "Otsu",
+    "howe": "Howe",
+    "sauvola": "Sauvola",
+    "sauvola-ms": "Sauvola MS",
+    "original": "SauvolaNet",
+}
 _RECOMPUTED = set(_PRINTED_AS.values())
 TEST_TABLES = ("table4", "table5", "table6")
 
@@ -27,7 +33,9 @@ def table1(work: Work) -> Section:
         same = all(ours[n] == printed[n] for n in names)
         title = method.title if method else "SauvolaNet 2021"
         section.rows.append([title, printed["method"], *(ours[n] for n in names), "yes" if same else "no"])
-    section.notes = ["The rows come from the declarations of the methods and, for the network, from the model's description."]
+    section.notes = [
+        "The rows come from the declarations of the methods and, for the network, from the model's description."
+    ]
     return section
 
 
@@ -50,7 +58,9 @@ class Entry:
     predictions: Path | None = None
 
     def scores(self, work: Work, set_: str) -> Rows | None:
-        return work.scores(self.label, set_, gray=self.gray, model=self.model, method=self.method, predictions=self.predictions)
+        return work.scores(
+            self.label, set_, gray=self.gray, model=self.model, method=self.method, predictions=self.predictions
+        )
 
 
 def models(work: Work) -> tuple[list[str], list[str]]:
@@ -81,7 +91,13 @@ def table(work: Work, name: str) -> Section:
     section = Section(name, f"Table {name[-1]}: {set_}", ["method", "what", *SCORES])
     for entry in entries(work):
         rows = entry.scores(work, set_)
-        section.rows.append([entry.label, entry.what, *beside(means(rows) if rows else None, printed.get(_PRINTED_AS.get(entry.label, "")))])
+        section.rows.append(
+            [
+                entry.label,
+                entry.what,
+                *beside(means(rows) if rows else None, printed.get(_PRINTED_AS.get(entry.label, ""))),
+            ]
+        )
     for label, values in printed.items():
         if label not in _RECOMPUTED:
             section.rows.append([label, "as printed in the paper, not recomputed", *(float(v) for v in values)])

@@ -47,7 +47,9 @@ def save_drawing(figure: Any, folder: Path, name: str) -> list[str]:
     """Write a matplotlib figure as NAME.png and NAME.svg."""
     for kind in ("png", "svg"):
         data = io.BytesIO()
-        figure.savefig(data, format=kind, dpi=150, bbox_inches="tight", metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(
+            data, format=kind, dpi=150, bbox_inches="tight", metadata={"Date": None} if kind == "svg" else None
+        )
         with atomic(folder / f"{name}.{kind}") as file:
             file.write(data.getbuffer())
     pyplot().close(figure)
@@ -121,7 +123,9 @@ def figure1(work: Work, measure: bool = True) -> Section:
             continue
         rows = entry.scores(work, "DIBCO2011")
         size = net.load(entry.model).about["parameters"] if entry.model else 0
-        section.rows.append([entry.label, means(rows)[0] if rows else None, rate.get(entry.model or entry.label), size, where])
+        section.rows.append(
+            [entry.label, means(rows)[0] if rows else None, rate.get(entry.model or entry.label), size, where]
+        )
     fm = PRINTED["table4"]["rows"]["SauvolaNet"][0]
     section.rows.append(["SauvolaNet, as printed", fm, "not in the text", printed["parameters"], "the authors' GPU"])
     section.notes = [
@@ -165,7 +169,9 @@ def figure3(work: Work) -> Section:
         gray, truth = synthetic(7, kind="print", height=300, width=640)
         shown = "a synthetic page with exact truth"
     section = Section("figure3", "Figure 3: intermediate results", public=work.page is None)
-    section.pictures = save_picture(picture(explain(gray, model="original", invert="no"), truth, width=400), work.out, "figure3")
+    section.pictures = save_picture(
+        picture(explain(gray, model="original", invert="no"), truth, width=400), work.out, "figure3"
+    )
     section.notes = [f"Thresholds of the single windows, their results, attention, adaptive threshold and output of the authors' weights on {shown}. "
                      "Another page: `sauvolanet paper figure3 --page FILE --truth FILE`, or `sauvolanet explain`."]  # fmt: skip
     return section
@@ -181,10 +187,22 @@ def figure4(work: Work) -> Section:
     others = [name for name in models(work)[0] if name != "original"]
     section.columns += [f"{name}" for name in (*others, *_SHEET_METHODS)]
     gray = work.paper_gray is not None
-    rows = [row for name in TEST_TABLES for row in Entry("original", "", gray, "original").scores(work, PRINTED[name]["set"]) or []]
+    rows = [
+        row
+        for name in TEST_TABLES
+        for row in Entry("original", "", gray, "original").scores(work, PRINTED[name]["set"]) or []
+    ]
     for printed in PRINTED["figure4"]:
         if not rows:
-            section.rows.append([printed["row"], None, Beside(None, printed["SauvolaNet"]), *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")), *[None] * (len(others) + len(_SHEET_METHODS))])
+            section.rows.append(
+                [
+                    printed["row"],
+                    None,
+                    Beside(None, printed["SauvolaNet"]),
+                    *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")),
+                    *[None] * (len(others) + len(_SHEET_METHODS)),
+                ]
+            )
             continue
         best = min(rows, key=lambda row: abs(row["fm"] - printed["SauvolaNet"]))
         found = {}

@@ -12,7 +12,10 @@ from .cells import METRICS, Rows, Work, fingerprint, page_rows
 
 def networks_left_out(work: Work, count: int) -> dict[str, Rows] | None:
     """Page scores by set of networks with the first ``count`` windows, each trained on the other sets."""
-    found = {name: _network(work, count, tuple(work.sets), name, [name], turn) for turn, name in enumerate(work.sets, count * len(work.sets))}
+    found = {
+        name: _network(work, count, tuple(work.sets), name, [name], turn)
+        for turn, name in enumerate(work.sets, count * len(work.sets))
+    }
     return None if None in found.values() else {n: rows for n, rows in found.items() if rows}
 
 
@@ -34,7 +37,9 @@ def _network(work: Work, count: int, train: tuple[str, ...], leave_out: str, tes
     return work.cell(name, depends, lambda: _train_network(work, name, count, train, leave_out, test), turn)  # type: ignore[no-any-return]
 
 
-def _train_network(work: Work, name: str, count: int, train: tuple[str, ...], leave_out: str, test: list[str]) -> Rows | None:
+def _train_network(
+    work: Work, name: str, count: int, train: tuple[str, ...], leave_out: str, test: list[str]
+) -> Rows | None:
     """Train, or go on training, until it is done or time is up (then None); then score the model."""
     if work.networks == "none":
         return None
