@@ -2,7 +2,7 @@
 
     python benchmarks/ocr.py                        # everything; runs for hours, goes on where it stopped
     python benchmarks/ocr.py --paddings 0           # a third of the work
-    python benchmarks/ocr.py --report               # only write table and picture, of the pages read so far
+    python benchmarks/ocr.py --report               # only table and picture, of what the newest run has read
     python benchmarks/ocr.py --models swift paper   # more models as rows
 
 Pages: the folder ``ocr`` of the data (SAUVOLANET_DATA), whose README defines the error rate. Tesseract's layout
@@ -109,8 +109,8 @@ def tesseract_version() -> str:
         sys.exit("ocr.py: tesseract is not installed: apt install tesseract-ocr tesseract-ocr-{deu,fra,script-frak}")
 
 
-def read(image: Image.Image, page: dict[str, Any], settings: tuple[str, ...], cache: Path, run: bool) -> str | None:
-    """Tesseract's text of an image, from the cache where it is there; None if it is not and ``run`` is False."""
+def read(image: Image.Image, page: dict[str, Any], settings: tuple[str, ...], cache: Path) -> str:
+    """Tesseract's text of an image, from the cache where it is there."""
     command = ["tesseract", "stdin", "stdout", "-l", page["tesseract_lang"]]
     command += ["--dpi", str(page["dpi"])] if page["dpi"] else []
     for setting in settings:
@@ -120,8 +120,6 @@ def read(image: Image.Image, page: dict[str, Any], settings: tuple[str, ...], ca
     kept = cache / f"{key}.txt"
     if kept.exists():
         return kept.read_text(encoding="utf-8")
-    if not run:
-        return None
     png = io.BytesIO()
     image.save(png, "PNG", compress_level=1)
     done = subprocess.run(
@@ -167,8 +165,9 @@ class Scores:
         return np.nanmedian(self.distances, axis=2) / self.lengths
 
 
-def in_turn(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def page_list(folder: Path) -> list[dict[str, Any]]:
     """The pages, one of each kind in turn, small ones first: a run that is stopped has seen every kind."""
+    pages = json.loads((folder / "index.json").read_text(encoding="utf-8"))
     ranked = []
     for kind in dict.fromkeys(p["kind"] for p in pages):
         mine = sorted((p for p in pages if p["kind"] == kind), key=lambda p: p["width"] * p["height"])
@@ -176,27 +175,38 @@ def in_turn(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [page for _, page in sorted(ranked, key=lambda item: item[0])]
 
 
-def measure(folder: Path, wanted: Sequence[Row], paddings: Sequence[int], cache: Path, run: bool) -> Scores:
-    pages = in_turn(json.loads((folder / "index.json").read_text(encoding="utf-8")))
-    truths = [(folder / p["text"]).read_text(encoding="utf-8") for p in pages]
-    folds = [bool(p.get("case_insensitive")) for p in pages]
-    scores = Scores([r.label for r in wanted], [i for i, r in enumerate(wanted) if r.own], pages,
-                    np.full((len(wanted), len(pages), len(paddings)), np.nan),
-                    np.array([len(normalise(t, f)) for t, f in zip(truths, folds, strict=True)]))  # fmt: skip
-    prepared: dict[tuple[int, int], Image.Image] = {}
-    for k, by in enumerate(paddings):  # one padding makes a table; the others make it steadier
-        for j, (page, truth, fold) in enumerate(zip(pages, truths, folds, strict=True)):
-            with Image.open(folder / page["image"]) as opened:
-                scan = opened.convert("L" if opened.mode == "L" else "RGB")
-            for i, row in enumerate(wanted):
-                if (i, j) not in prepared:
-                    prepared[i, j] = row.prepare(scan)
-                text = read(padded(prepared[i, j], by), page, row.settings, cache, run)
-                if text is not None:
-                    scores.distances[i, j, k] = errors(text, truth, fold)[0]
-            if run:
-                print(f"padding {by}: {page['id']} ({j + 1} of {len(pages)})", file=sys.stderr, flush=True)
-    return scores.finished()
+def measure(folder: Path, wanted: Sequence[Row], paddings: Sequence[int], cache: Path, journal: Path) -> None:
+    """Read every page in every row and padding; the journal holds the distances of this run, newest last."""
+    prepared: dict[tuple[str, str], Image.Image] = {}
+    with journal.open("w", encoding="utf-8") as lines:
+        for by in paddings:  # one padding makes a table; the others make it steadier
+            for page in page_list(folder):
+                truth = (folder / page["text"]).read_text(encoding="utf-8")
+                with Image.open(folder / page["image"]) as opened:
+                    scan = opened.convert("L" if opened.mode == "L" else "RGB")
+                for row in wanted:
+                    if (row.label, page["id"]) not in prepared:
+                        prepared[row.label, page["id"]] = row.prepare(scan)
+                    text = read(padded(prepared[row.label, page["id"]], by), page, row.settings, cache)
+                    wrong, _ = errors(text, truth, bool(page.get("case_insensitive")))
+                    lines.write(json.dumps([row.label, row.own, page["id"], by, wrong]) + "\n")
+                lines.flush()
+                print(f"padding {by}: {page['id']}", file=sys.stderr, flush=True)
+
+
+def collect(folder: Path, journal: Path) -> Scores:
+    """What the journal holds, of the pages that every row has read."""
+    told = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()] if journal.exists() else []
+    own = {label: is_own for label, is_own, *_ in told}
+    pages = page_list(folder)
+    at = {page["id"]: j for j, page in enumerate(pages)}
+    labels, paddings = list(own), sorted({by for *_, by, _ in told})
+    distances = np.full((len(labels), len(pages), len(paddings)), np.nan)
+    for label, _, page, by, wrong in told:
+        distances[labels.index(label), at[page], paddings.index(by)] = wrong
+    texts = [((folder / p["text"]).read_text(encoding="utf-8"), bool(p.get("case_insensitive"))) for p in pages]
+    lengths = np.array([len(normalise(text, fold)) for text, fold in texts])
+    return Scores(labels, [i for i, label in enumerate(labels) if own[label]], pages, distances, lengths).finished()
 
 
 def interval(values: np.ndarray, draws: int = 10_000) -> tuple[float, float]:
@@ -333,12 +343,15 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=["original"], help="Rows besides the default model.")
     parser.add_argument("--paddings", nargs="*", type=int, default=PADDINGS)
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "ocr-texts")
-    parser.add_argument("--report", action="store_true", help="Read no page; report those that are in the cache.")
+    parser.add_argument("--report", action="store_true", help="Read no page; report those of the newest run.")
     args = parser.parse_args()
     folder = Path(os.environ.get("SAUVOLANET_DATA", ROOT.parent / "shared" / "data")) / "ocr"
     args.cache.mkdir(parents=True, exist_ok=True)
-    scores = measure(folder, rows(args.models), args.paddings, args.cache, not args.report)
-    text = report(scores, len(json.loads((folder / "index.json").read_text(encoding="utf-8"))))
+    journal = args.cache / "newest-run.jsonl"
+    if not args.report:
+        measure(folder, rows(args.models), args.paddings, args.cache, journal)
+    scores = collect(folder, journal)
+    text = report(scores, len(page_list(folder)))
     picture(scores, ROOT / "docs" / "images" / "ocr-error-rates.svg")
     replace_block(ROOT / "docs" / "ocr.md", text)
     print(text)

@@ -32,9 +32,9 @@ def corners(box: tuple[int, int, int, int]) -> str:
     return f"{left},{top} {right},{top} {right},{bottom} {left},{bottom}"
 
 
-def layout(image: str) -> str:
+def layout(image: str, name: str) -> str:
     return f"""<?xml version="1.0" encoding="UTF-8"?>
-<PcGts xmlns="{PAGE}"><Metadata><Creator>test</Creator><Created>2026-01-01T00:00:00</Created>
+<PcGts xmlns="{PAGE}" pcGtsId="{name}"><Metadata><Creator>test</Creator><Created>2026-01-01T00:00:00</Created>
 <LastChange>2026-01-01T00:00:00</LastChange></Metadata>
 <Page imageFilename="{image}" imageWidth="{SIZE[0]}" imageHeight="{SIZE[1]}">
 <TextRegion id="r1"><Coords points="{corners(REGION)}"/>
@@ -54,7 +54,7 @@ def made(ocrd: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
         gray[70:76, 60:220] = gray[110:114, 60:220] = gray[200:260, 300:306] = 50
         image, page = f"OCR-D-IMG/p{n}.png", f"OCR-D-SEG/p{n}.xml"
         Image.fromarray(gray).save(folder / image, dpi=(300, 300))
-        (folder / page).write_text(layout(image))
+        (folder / page).write_text(layout(image, f"SEG{n}"))
         steps += [["add", "-g", f"P{n}", "-G", "OCR-D-IMG", "-i", f"IMG{n}", "-m", "image/png", image],
                   ["add", "-g", f"P{n}", "-G", "OCR-D-SEG", "-i", f"SEG{n}", "-m", XML, page]]  # fmt: skip
     # the commands of `ocrd workspace` in one process: each start of ocrd costs seconds
@@ -86,7 +86,8 @@ def source(workspace: Path, n: int) -> np.ndarray:
 
 
 def validate(ocrd: Run, workspace: Path) -> None:
-    done = ocrd("ocrd", "workspace", "validate", "--page-textequiv-consistency", "off", cwd=workspace)
+    # `ocrd workspace add` gives local files a path for a URL, which its own validation does not like
+    done = ocrd("ocrd", "workspace", "validate", "--skip", "url", "--page-textequiv-consistency", "off", cwd=workspace)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -41,14 +41,15 @@ class SauvolanetBinarize(Processor):
         (pcgts,) = input_pcgts
         assert pcgts is not None  # one input group: a page without a file is not handed to us
         result = OcrdPageResult(pcgts)
-        for segment, image, coordinates in self._segments(pcgts.get_Page(), page_id):
+        page = pcgts.get_Page()
+        for segment, image, coordinates in self._segments(page, page_id):
             binarized = Image.fromarray(~self.binarizer(image))
             binarized.info.update({"dpi": image.info["dpi"]} if "dpi" in image.info else {})
             features = [f for f in coordinates["features"].split(",") if f]
             reference = AlternativeImageType(comments=",".join([*features, "binarized"]))
             segment.add_AlternativeImage(reference)
-            name = getattr(segment, "id", None)  # a page has none
-            result.images.append(OcrdPageResultImage(binarized, f"{name or ''}.IMG-BIN", reference))
+            name = "" if segment is page else segment.id
+            result.images.append(OcrdPageResultImage(binarized, f"{name}.IMG-BIN", reference))
         return result
 
     def _segments(self, page: Any, page_id: str | None) -> Iterator[tuple[Any, Image.Image, dict[str, Any]]]:
