@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ def _page(ink: Ink) -> Gray:
 
 def _columns(count: int, width: int, height: int) -> int:
     """As many as make the sheet about as wide as a screen, 3 to 2."""
-    return min(count, max(1, round((1.5 * count * height / width) ** 0.5)))
+    return min(count, max(1, round(math.sqrt(1.5 * count * height / width))))
 
 
 def _fitted(text: str, draw: Any, font: Any, width: int) -> str:

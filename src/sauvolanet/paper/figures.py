@@ -99,7 +99,7 @@ def speeds(work: Work, measure: bool) -> dict[str, Any] | None:
         rate = {n: len(grays) / statistics.median(s) for n, s in seconds.items()}
         return {"machine": machine, "pages_per_second": rate}
 
-    return work.cell("speed", depends, compute) if pages else None  # type: ignore[no-any-return]
+    return work.cell("speed", depends, compute) if pages else None
 
 
 def _processor() -> str:
@@ -187,11 +187,8 @@ def figure4(work: Work) -> Section:
     others = [name for name in models(work)[0] if name != "original"]
     section.columns += [f"{name}" for name in (*others, *_SHEET_METHODS)]
     gray = work.paper_gray is not None
-    rows = [
-        row
-        for name in TEST_TABLES
-        for row in Entry("original", "", gray, "original").scores(work, PRINTED[name]["set"]) or []
-    ]
+    by_set = [Entry("original", "", gray, "original").scores(work, PRINTED[name]["set"]) for name in TEST_TABLES]
+    rows = [] if None in by_set else [row for part in by_set for row in part or []]
     for printed in PRINTED["figure4"]:
         if not rows:
             section.rows.append(
@@ -207,8 +204,13 @@ def figure4(work: Work) -> Section:
         best = min(rows, key=lambda row: abs(row["fm"] - printed["SauvolaNet"]))
         found = {}
         for name in (*others, *_SHEET_METHODS):
-            kind = {"method": name} if name in classic.METHODS else {"model": name}
-            scores: Rows = work.scores(name, best["dataset"], **kind) or []
+            classical = name in classic.METHODS
+            scores: Rows = (
+                work.scores(
+                    name, best["dataset"], method=name if classical else None, model=None if classical else name
+                )
+                or []
+            )
             found[name] = next((row["fm"] for row in scores if row["page"] == best["page"]), None)
         section.rows.append([printed["row"], f"{best['dataset']} {best['page']}", Beside(best["fm"], printed["SauvolaNet"]),
                              *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")), *found.values()])  # fmt: skip

@@ -47,7 +47,8 @@ def hinge_numpy(pixels: Pixels, a: float, b: float, soft: float) -> npt.NDArray[
     return np.array([(w * term).sum() for term in terms])
 
 
-def _hinge(pixels: Pixels, a: float, b: float, soft: float) -> npt.NDArray[np.float64]:
+def _hinge(pixels: Pixels, point: npt.NDArray[np.float64], soft: float) -> npt.NDArray[np.float64]:
+    a, b = point
     kernels = compiled("sauvolanet.paper.fit_kernels")
     if kernels is None:
         return hinge_numpy(pixels, a, b, soft)
@@ -71,13 +72,13 @@ def fit(pixels: Pixels, k: float | None = None, r: float | None = None) -> tuple
 def _newton(pixels: Pixels, point: npt.NDArray[np.float64], ways: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The minimum of the loss on ``point + ways · φ``; damped as Levenberg and Marquardt do, so it never climbs."""
     for soft in SOFTNESS:
-        loss, *rest = _hinge(pixels, *point, soft)
+        loss, *rest = _hinge(pixels, point, soft)
         damping = 1e-6
         for _ in range(200):
             gradient = ways.T @ rest[:2]
             curvature = ways.T @ [[rest[2], rest[3]], [rest[3], rest[4]]] @ ways
             move = -np.linalg.solve(curvature + damping * np.eye(len(gradient)), gradient)
-            new_loss, *new_rest = _hinge(pixels, *(point + ways @ move), soft)
+            new_loss, *new_rest = _hinge(pixels, point + ways @ move, soft)
             if new_loss > loss:
                 damping *= 10
                 if damping > 1e9:  # no direction leads down any more
