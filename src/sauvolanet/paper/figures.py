@@ -7,6 +7,7 @@ import io
 import platform
 import statistics
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
@@ -14,12 +15,13 @@ from xml.sax.saxutils import quoteattr
 from .. import classic, net
 from ..atomic import atomic
 from ..binarize import Binarizer
-from ..datasets import PAPER_ABOVE, read_gray, read_image, read_truth
+from ..datasets import PAPER_ABOVE, Page, read_gray, read_image, read_truth
 from ..errors import BadData, MissingExtra
 from ..explain import explain, picture
+from ..metrics import fm
 from ..sheet import sheet
 from ..windows import cores
-from .cells import Rows, Work, fingerprint, means
+from .cells import Work, fingerprint, means
 from .comparison import TEST_TABLES, Entry, entries, models
 from .tables import PRINTED, Beside, Section
 
@@ -126,8 +128,10 @@ def figure1(work: Work, measure: bool = True) -> Section:
         section.rows.append(
             [entry.label, means(rows)[0] if rows else None, rate.get(entry.model or entry.label), size, where]
         )
-    fm = PRINTED["table4"]["rows"]["SauvolaNet"][0]
-    section.rows.append(["SauvolaNet, as printed", fm, "not in the text", printed["parameters"], "the authors' GPU"])
+    printed_fm = PRINTED["table4"]["rows"]["SauvolaNet"][0]
+    section.rows.append(
+        ["SauvolaNet, as printed", printed_fm, "not in the text", printed["parameters"], "the authors' GPU"]
+    )
     section.notes = [
         f"Pages of about {printed['height']}×{printed['width']} pixels; {ROUNDS} rounds in turns, the median counts. "
         "The paper's figure shows GPU speeds of other networks that are not in its text; they are not repeated from memory.",
@@ -142,8 +146,8 @@ def figure1(work: Work, measure: bool = True) -> Section:
             continue
         axes.scatter(speed, score, s=30 + size / 150, alpha=0.6, color="tab:blue" if size else "tab:gray")
         axes.annotate(name, (speed, score), xytext=(4, 4), textcoords="offset points", fontsize=8)
-    axes.axhline(fm, color="teal", linewidth=1, linestyle="--")
-    axes.annotate("SauvolaNet as printed (GPU, 40 K)", (0.02, fm), xycoords=("axes fraction", "data"), fontsize=8,
+    axes.axhline(printed_fm, color="teal", linewidth=1, linestyle="--")
+    axes.annotate("SauvolaNet as printed (GPU, 40 K)", (0.02, printed_fm), xycoords=("axes fraction", "data"), fontsize=8,
                   color="teal", xytext=(0, 3), textcoords="offset points")  # fmt: skip
     axes.set(xscale="log", xlabel=f"pages per second ({where})", ylabel="FM on DIBCO 2011, %",
              title="Area: numbers in the model; gray: methods without training")  # fmt: skip
@@ -184,8 +188,9 @@ def figure4(work: Work) -> Section:
     """Sheets of the pages that Figure 4 shows: those on which the authors' weights score what is printed."""
     section = Section("figure4", "Figure 4: qualitative comparison", public=False,
                       columns=["row", "page", "SauvolaNet", "cGANs, printed", "DeepOtsu, printed", "MRAtt, printed"])  # fmt: skip
-    others = [name for name in models(work)[0] if name != "original"]
-    section.columns += [f"{name}" for name in (*others, *_SHEET_METHODS)]
+    methods = [n for n in _SHEET_METHODS if classic.available(classic.METHODS[n])]
+    names = ["original", *(n for n in models(work)[0] if n != "original"), *methods]
+    section.columns += names[1:]
     gray = work.paper_gray is not None
     by_set = [Entry("original", "", gray, "original").scores(work, PRINTED[name]["set"]) for name in TEST_TABLES]
     rows = [] if None in by_set else [row for part in by_set for row in part or []]
@@ -197,34 +202,39 @@ def figure4(work: Work) -> Section:
                     None,
                     Beside(None, printed["SauvolaNet"]),
                     *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")),
-                    *[None] * (len(others) + len(_SHEET_METHODS)),
+                    *[None] * (len(names) - 1),
                 ]
             )
             continue
         best = min(rows, key=lambda row: abs(row["fm"] - printed["SauvolaNet"]))
-        found = {}
-        for name in (*others, *_SHEET_METHODS):
-            classical = name in classic.METHODS
-            scores: Rows = (
-                work.scores(
-                    name, best["dataset"], method=name if classical else None, model=None if classical else name
-                )
-                or []
-            )
-            found[name] = next((row["fm"] for row in scores if row["page"] == best["page"]), None)
-        section.rows.append([printed["row"], f"{best['dataset']} {best['page']}", Beside(best["fm"], printed["SauvolaNet"]),
-                             *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")), *found.values()])  # fmt: skip
         page = next(p for p in work.pages(best["dataset"], gray) if p.id == best["page"])
-        done = [name for name in ("original", *found) if name == "original" or found[name] is not None]
-        section.pictures += _draw_sheet(work, page, printed["row"], done)
-    section.notes = ["The pages are found by the score of the authors' weights; other columns without \"printed\" are ours, FM of that page. "
+        depends = {
+            "page": fingerprint([page]),
+            "names": names,
+            "weights": [net.load(n).about["sha256"] for n in models(work)[0]],
+        }
+        found = (
+            work.cell(f"figure4-{printed['row']}", depends, partial(_draw_sheet, work, page, printed["row"], names))
+            or {}
+        )
+        section.rows.append([printed["row"], f"{best['dataset']} {best['page']}", Beside(best["fm"], printed["SauvolaNet"]),
+                             *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")), *(found.get(n) for n in names[1:])])  # fmt: skip
+        section.pictures += [p for p in _sheet_files(printed["row"]) if found and (work.out / p).exists()]
+    section.notes = ["The pages are found by the score of the authors' weights; other columns without \"printed\" are ours, FM of that page in the same gray. "
                      "The sheets, with false ink red and missed ink blue, are written beside the table; they show pages of the data sets and are not published here."]  # fmt: skip
     return section
 
 
-def _draw_sheet(work: Work, page: Any, row: str, names: list[str]) -> list[str]:
+def _sheet_files(row: str) -> list[str]:
+    return [f"figure4-{row}.png", f"figure4-{row}.svg"]
+
+
+def _draw_sheet(work: Work, page: Page, row: str, names: list[str]) -> dict[str, float]:
+    """Write the sheet of a page; the FM of every result on it."""
     gray = read_gray(page)
+    truth = read_truth(page, gray.shape)
     tools = {n: Binarizer(**{"method" if n in classic.METHODS else "model": n}, invert="no") for n in names}
     results = {n: tool(gray) for n, tool in tools.items()}
-    image = sheet(gray, results, read_truth(page, gray.shape), title=f"({row}) {page.set} {page.id}", width=600)
-    return save_picture(image, work.out, f"figure4-{row}")
+    title = f"({row}) {page.set} {page.id}"
+    save_picture(sheet(gray, results, truth, title=title, width=600), work.out, f"figure4-{row}")
+    return {n: fm(ink, truth) for n, ink in results.items()}
