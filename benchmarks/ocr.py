@@ -36,6 +36,7 @@ from sauvolanet.binarize import DEFAULT_MODEL, Binarizer, normalize
 
 ROOT = Path(__file__).parents[1]
 PADDINGS = (0, 7, 15)
+FEW = 4  # pages; a bootstrap over fewer knows nothing
 SAME = 0.01  # differences of one page below this are noise
 _ALIKE = str.maketrans({**dict.fromkeys("⸗‐‑¬—–", "-"), **dict.fromkeys("’‘‚", "'"), **dict.fromkeys("“”„»«", '"'),
                         "ſ": "s", "ꝛ": "r", "…": "...", "\u0364": ""})  # fmt: skip
@@ -216,12 +217,15 @@ def interval(values: np.ndarray, draws: int = 10_000) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def verdict(low: float, high: float) -> str:
-    """What an interval of a difference of error rates allows to say.
+def verdict(difference: np.ndarray) -> str:
+    """What the interval of the pages' differences of error rates allows to say.
 
-    >>> verdict(-0.03, -0.01), verdict(-0.01, 0.02), verdict(0.01, 0.02)
-    ('better', 'no significant difference', 'worse')
+    >>> verdict(np.full(5, -0.1)), verdict(np.array([-0.1, 0.1, -0.1, 0.1])), verdict(np.array([-0.3, -0.2]))
+    ('better', 'no significant difference', 'too few pages')
     """
+    if len(difference) < FEW:
+        return "too few pages"
+    low, high = interval(difference)
     return "better" if high < 0 else "worse" if low > 0 else "no significant difference"
 
 
@@ -268,15 +272,13 @@ def report(scores: Scores, total: int) -> str:
               "|---|---|" + "---:|---|" * len(ours)]  # fmt: skip
     for kind, pages in of.items():
         best = min(scores.own, key=lambda i: rates[i, pages].mean())
-        cells = [
-            c for i in ours for d in [rates[i, pages] - rates[best, pages]] for c in (points(d), verdict(*interval(d)))
-        ]
+        cells = [c for i in ours for d in [rates[i, pages] - rates[best, pages]] for c in (points(d), verdict(d))]
         lines.append(
             f"| {kind} | {scores.labels[best]} {percent(rates[best, pages].mean())} | " + " | ".join(cells) + " |"
         )
     lines += [
         "",
-        "Intervals of kinds with few pages are rough: a bootstrap over two or five pages knows only those pages.",
+        "Intervals of kinds with few pages are rough: a bootstrap over five pages knows only those five.",
         "",
     ]
     for i in ours:

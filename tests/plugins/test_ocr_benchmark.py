@@ -50,7 +50,10 @@ def test_a_constant_difference_has_a_narrow_interval(ocr: ModuleType) -> None:
     assert ocr.interval(np.full(5, 0.25)) == (0.25, 0.25)
     low, high = ocr.interval(np.array([-0.1, 0.1, -0.1, 0.1]))
     assert low < 0 < high
-    assert [ocr.verdict(*i) for i in ((-2, -1), (-1, 1), (1, 2))] == ["better", "no significant difference", "worse"]
+    assert ocr.verdict(np.array([-0.2, -0.1, -0.1, -0.3])) == "better"
+    assert ocr.verdict(np.array([0.2, 0.1, 0.1, 0.3])) == "worse"
+    assert ocr.verdict(np.array([-0.1, 0.1, -0.1, 0.1])) == "no significant difference"
+    assert ocr.verdict(np.array([-0.2, -0.1, -0.1])) == "too few pages"
 
 
 def test_kinds_take_turns(ocr: ModuleType, tmp_path: Path) -> None:
