@@ -119,10 +119,11 @@ def test_text_layer_and_size_in_threads_and_in_processes(
 
 def test_without_the_flag_nothing_changes(ocrmypdf: Run, small: Path, tmp_path: Path) -> None:
     still = (
-        "import datetime, sys\n"
+        "import datetime, itertools, secrets, sys\n"
         "class Still(datetime.datetime):\n"
         "    now = classmethod(lambda cls, tz=None: cls.fromtimestamp(1.7e9, tz))\n"
         "datetime.datetime = Still  # the file says when it was made\n"
+        "count = itertools.count(); secrets.token_urlsafe = lambda n: f'name{next(count):06}'  # and has random names\n"
     )
     hide = (
         "import importlib.metadata as m; real = m.distributions\n"

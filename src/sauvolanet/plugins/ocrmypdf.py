@@ -3,7 +3,7 @@
     ocrmypdf --sauvolanet-for ocr|page|both [--sauvolanet-model NAME] in.pdf out.pdf
 
 Installed beside OCRmyPDF it is found by itself (`ocrmypdf_entry`); ``--plugin sauvolanet.plugins.ocrmypdf`` names it.
-Without ``--sauvolanet-for`` it changes nothing and loads neither numpy nor a model.
+Without ``--sauvolanet-for`` it changes nothing and loads none of our heavy modules.
 """
 
 from __future__ import annotations
