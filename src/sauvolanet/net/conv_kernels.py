@@ -12,6 +12,8 @@ from numba import njit
 
 from .vector import fma, load, positive, store
 
+RING = 40_000  # numbers in a ring of rows, 160 KB
+
 
 @njit(nogil=True, cache=True)
 def _sixteen_by_six(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
@@ -106,12 +108,20 @@ def fill_ring(x, row, ring, slot, pad, channels):
 
 
 @njit(nogil=True, cache=True)
-def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
-    """Rows y0 … y1 − 1 of the convolution of x (H, W, Cin) into y (H, W, Cout); w packed by `pack`.
+def _fill_strip(x, row, line, left, right):
+    """Copy columns left … right − 1 of a row of x into line; what lies outside the page is zero."""
+    height, width, cin = x.shape
+    line[:] = 0
+    if 0 <= row < height:
+        first, last = max(left, 0), min(right, width)
+        source = x[row, first:last].reshape(-1)
+        line[(first - left) * cin : (first - left) * cin + source.shape[0]] = source
 
-    size : 1 or 3. dilation : distance of the taps. Zero padding keeps the size of the page.
-    """
-    width, cin = x.shape[1], x.shape[2]
+
+@njit(nogil=True, cache=True)
+def _convolve_strip(x, w, bias, y, y0, y1, left, right, size, dilation, relu):
+    """Columns left … right − 1 of rows y0 … y1 − 1."""
+    width, cin = right - left, x.shape[2]
     cout = y.shape[2]
     reach = (size // 2) * dilation
     rows = 2 * reach + 1
@@ -120,14 +130,14 @@ def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
     taps = np.zeros(size * size, np.intp)
     spare = np.zeros(8 * cout, np.float32)
     for row in range(y0 - reach, y0 + reach):
-        fill_ring(x, row, ring, row % rows, reach, cin)
+        _fill_strip(x, row, ring[row % rows], left - reach, right + reach)
     for i in range(y0, y1):
-        fill_ring(x, i + reach, ring, (i + reach) % rows, reach, cin)
+        _fill_strip(x, i + reach, ring[(i + reach) % rows], left - reach, right + reach)
         for a in range(size):
             slot = (i + (a - size // 2) * dilation) % rows
             for b in range(size):
                 taps[a * size + b] = slot * ring.shape[1] + b * dilation * cin
-        out = y[i].reshape(-1)
+        out = y[i, left:right].reshape(-1)
         wide = cout - cout % 16
         for block in range(0, wide, 16):
             at = block * size * size * cin
@@ -155,6 +165,20 @@ def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
             for j in range(width):
                 for c in range(wide, cout):
                     out[j * cout + c] = spare[j * cout + c]
+
+
+@njit(nogil=True, cache=True)
+def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
+    """Rows y0 … y1 − 1 of the convolution of x (H, W, Cin) into y (H, W, Cout); w packed by `pack`.
+
+    size : 1 or 3. dilation : distance of the taps. Zero padding keeps the size of the page. The page is walked in
+    strips of columns whose ring of rows stays in the second cache.
+    """
+    width, cin = x.shape[1], x.shape[2]
+    rows = 2 * (size // 2) * dilation + 1
+    strips = 1 + (width * cin * rows) // RING
+    for strip in range(strips):
+        _convolve_strip(x, w, bias, y, y0, y1, width * strip // strips, width * (strip + 1) // strips, size, dilation, relu)
 
 
 def pack(weights: np.ndarray) -> np.ndarray:
