@@ -6,6 +6,7 @@ need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 need tiffinfo libtiff-tools
 need pdfimages poppler-utils
 need tesseract tesseract-ocr
+need gs ghostscript
 need chromium chromium
 need chromedriver chromium-driver
 [ -z "$missing" ] && exit 0
