@@ -1,6 +1,6 @@
 """The networks' convolutions in several engines: ours, ONNX Runtime, OpenVINO. Features in, attention out.
 
-    python benchmarks/engines.py [--threads 2] [--rounds 9]
+python benchmarks/engines.py [--threads 2] [--rounds 9]
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def main() -> None:
         for n, values in times.items():
             apart = float(np.abs(results[n] - results["ours"]).max())
             middle = statistics.median(values)
-            print(f"{name:14} {n:22} {1000 * middle:7.1f} ms  {statistics.median(times['ours']) / middle:5.2f}×  attention within {apart:.1e}")
+            print(
+                f"{name:14} {n:22} {1000 * middle:7.1f} ms  {statistics.median(times['ours']) / middle:5.2f}×  attention within {apart:.1e}"
+            )
 
 
 if __name__ == "__main__":

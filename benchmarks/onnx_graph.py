@@ -47,7 +47,14 @@ def attention_graph(model: Model) -> bytes:
     for depth in range(len(arch.widths) - 2, -1, -1):
         x = convolution(f"reduce{depth}", x)
         factors = constant(f"factors{depth}", np.array([1, 1, 2, 2]))
-        x = node("Resize", [x, "", factors], f"large{depth}", mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        x = node(
+            "Resize",
+            [x, "", factors],
+            f"large{depth}",
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        )
         x = convolution(f"up{depth}", node("Add", [kept.pop(), x], f"sum{depth}"))
     x = convolution("head", x)
     inputs = [("features", arch.inputs, arch.fold)]
@@ -58,7 +65,9 @@ def attention_graph(model: Model) -> bytes:
         y = convolution("refine1", convolution("refine0", node("Concat", [x, "seen"], "all", axis=1)))
         x = node("Add", [x, y], "refined")
     node("Softmax", [x], "attention", axis=1)
-    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, c, f"height{f}", f"width{f}"]) for n, c, f in inputs]
+    values = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, c, f"height{f}", f"width{f}"]) for n, c, f in inputs
+    ]
     out = helper.make_tensor_value_info("attention", TensorProto.FLOAT, [1, arch.choices, "height1", "width1"])
     graph = helper.make_graph(nodes, "attention", values, [out], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()

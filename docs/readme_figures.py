@@ -1,6 +1,6 @@
 """The README's picture and its table of accuracy, made from the code as it is.
 
-    python docs/readme_figures.py --data DIR        DIR holds `documents` and `paper-gray`
+python docs/readme_figures.py --data DIR        DIR holds `documents` and `paper-gray`
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def picture() -> None:
     both = np.hstack([page, np.where(binarize(page), 0, 255).astype(np.uint8)])[40:720]
     target = ROOT / "docs" / "images" / "before-after.png"
     target.parent.mkdir(exist_ok=True)
-    Image.fromarray(both).resize((1200, round(both.shape[0] * 1200 / both.shape[1])), Image.Resampling.LANCZOS).save(target, optimize=True)
+    Image.fromarray(both).resize((1200, round(both.shape[0] * 1200 / both.shape[1])), Image.Resampling.LANCZOS).save(
+        target, optimize=True
+    )
 
 
 def table(data: Path) -> str:
@@ -52,7 +54,12 @@ def main() -> None:
     picture()
     text = table(args.data)
     readme = ROOT / "README.md"
-    marked = re.sub(r"(<!-- accuracy -->\n).*?(<!-- end of accuracy -->)", lambda m: f"{m[1]}{text}\n{m[2]}", readme.read_text(), flags=re.DOTALL)
+    marked = re.sub(
+        r"(<!-- accuracy -->\n).*?(<!-- end of accuracy -->)",
+        lambda m: f"{m[1]}{text}\n{m[2]}",
+        readme.read_text(),
+        flags=re.DOTALL,
+    )
     readme.write_text(marked)
     print(text)
 

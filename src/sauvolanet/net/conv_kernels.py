@@ -178,7 +178,9 @@ def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
     rows = 2 * (size // 2) * dilation + 1
     strips = 1 + (width * cin * rows) // RING
     for strip in range(strips):
-        _convolve_strip(x, w, bias, y, y0, y1, width * strip // strips, width * (strip + 1) // strips, size, dilation, relu)
+        _convolve_strip(
+            x, w, bias, y, y0, y1, width * strip // strips, width * (strip + 1) // strips, size, dilation, relu
+        )
 
 
 def pack(weights: np.ndarray) -> np.ndarray:

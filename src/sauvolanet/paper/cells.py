@@ -85,11 +85,13 @@ class Work:
     def late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def cell(self, name: str, depends: dict[str, Any], compute: Callable[[], Any], turn: int | None = None) -> Any:
+    def cell(
+        self, name: str, depends: dict[str, Any], compute: Callable[[], Any] | None, turn: int | None = None
+    ) -> Any:
         """What is on disk for this cell; else computed and kept, if it is this shard's and there is time; else None.
 
-        A computation may itself return None to say that it was not finished. Shards take turns by ``turn``, else by
-        the cell's key.
+        Without ``compute`` it is only looked up; a computation may return None to say that it was not finished.
+        Shards take turns by ``turn``, else by the cell's key.
         """
         depends = {"version": __version__, **depends}
         key = hashlib.sha256(json.dumps([name, depends], sort_keys=True).encode()).hexdigest()[:16]
@@ -97,7 +99,7 @@ class Work:
         if path.is_file():
             return json.loads(path.read_text(encoding="utf-8"))["value"]
         part, parts = self.shard
-        if self.late or (int(key, 16) if turn is None else turn) % parts != part - 1:
+        if compute is None or self.late or (int(key, 16) if turn is None else turn) % parts != part - 1:
             return None
         self.say(name)
         value = compute()

@@ -82,9 +82,7 @@ def speeds(work: Work, measure: bool) -> dict[str, Any] | None:
     weights = {n: net.load(n).about["sha256"] for n in models(work)[0]}
     depends = {"pages": fingerprint(pages), "machine": machine, "names": names, "weights": weights, "rounds": ROUNDS}
 
-    def compute() -> dict[str, Any] | None:
-        if not measure:
-            return None
+    def compute() -> dict[str, Any]:
         grays = [read_gray(p) for p in pages]
         tools = {n: Binarizer(**{"method" if n in classic.METHODS else "model": n}, invert="no") for n in names}
         seconds: dict[str, list[float]] = {n: [] for n in names}
@@ -101,7 +99,7 @@ def speeds(work: Work, measure: bool) -> dict[str, Any] | None:
         rate = {n: len(grays) / statistics.median(s) for n, s in seconds.items()}
         return {"machine": machine, "pages_per_second": rate}
 
-    return work.cell("speed", depends, compute) if pages else None
+    return work.cell("speed", depends, compute if measure else None) if pages else None
 
 
 def _processor() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from ..errors import MissingExtra, UnknownName, UsageError
 from ..evaluate import evaluate
@@ -34,15 +35,15 @@ def _network(work: Work, count: int, train: tuple[str, ...], leave_out: str, tes
         "steps": work.steps, "train": train, "leave_out": leave_out,
     }  # fmt: skip
     name = f"network-{work.preset}-{work.steps}-{count}-{leave_out or 'stated'}"
-    return work.cell(name, depends, lambda: _train_network(work, name, count, train, leave_out, test), turn)  # type: ignore[no-any-return]
+    asked = work.networks == ("leave-one-out" if leave_out else "stated")
+    train_it = partial(_train_network, work, name, count, train, leave_out, test)
+    return work.cell(name, depends, train_it if asked else None, turn)  # type: ignore[no-any-return]
 
 
 def _train_network(
     work: Work, name: str, count: int, train: tuple[str, ...], leave_out: str, test: list[str]
 ) -> Rows | None:
     """Train, or go on training, until it is done or time is up (then None); then score the model."""
-    if work.networks == "none":
-        return None
     try:
         from ..net.model import save
         from ..train.loop import Run
