@@ -222,3 +222,32 @@ def test_settings_survive_json_and_take_changes() -> None:
 
 def test_no_test_set_is_in_the_validation_list() -> None:
     assert not {name for name, _ in held_out_pages()} & {"DIBCO2011", "DIBCO2014", "DIBCO2016"}
+
+
+def test_workers_end_with_a_killed_parent(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from sauvolanet.train.feed import Feed; from sauvolanet.train.patches import Patches, load_sheets\n"
+        "from sauvolanet.train.settings import PRESETS; from sauvolanet import datasets\n"
+        "sheets = load_sheets(datasets.find(sys.argv[1], ['mine']), False, 256)\n"
+        "feed = Feed(Patches(sheets, PRESETS['paper']), [range(1)], 0); feed.get(0)\n"
+        "print(*(p.pid for p in feed.processes), flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(pairs)], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    workers = [int(pid) for pid in parent.stdout.readline().split()]
+    parent.kill()
+    parent.communicate()
+    assert len(workers) == 2
+    for _ in range(300):
+        if not any(_alive(pid) for pid in workers):
+            return
+        time.sleep(0.1)
+    raise AssertionError("workers outlive their parent")
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process runs (one that has ended and waits for its parent does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -33,7 +33,7 @@ class Feed:
         self.pipes, self.processes = [], []
         for worker in range(workers):
             here, there = context.Pipe()
-            process = context.Process(target=self._work, args=(patches, worker, there), daemon=True)
+            process = context.Process(target=self._work, args=(patches, worker, there, here), daemon=True)
             process.start()
             there.close()
             self.pipes.append(here)
@@ -76,7 +76,9 @@ class Feed:
             batches.append(Batch(*values))
         return batches
 
-    def _work(self, patches: Patches, worker: int, pipe: Any) -> None:
+    def _work(self, patches: Patches, worker: int, pipe: Any, parents: Any) -> None:
+        for inherited in (parents, *self.pipes):  # only then does the end of the parent reach this process
+            inherited.close()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
         os.environ["OMP_NUM_THREADS"] = "1"
         step, waiting = self.first + worker, 0
