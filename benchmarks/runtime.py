@@ -3,7 +3,7 @@
 The peer is the authors' network as a graph of convolutions, instance normalisations and softmax in ONNX Runtime, with
 the Sauvola layer in numpy, on the same number of threads. Runs are interleaved; a figure is the median of its rounds.
 
-    python benchmarks/runtime.py [--threads 2] [--rounds 7] [--json FILE] [--readme README.md]
+    python benchmarks/runtime.py [--threads 2] [--rounds 7] [--small] [--json FILE] [--readme README.md]
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--small", action="store_true", help="only the small page")
     parser.add_argument("--json", help="write the figures here")
     parser.add_argument("--readme", help="put the table between the marks in this file")
     args = parser.parse_args()
@@ -68,7 +69,7 @@ def main() -> None:
     rivals |= {n: Binarizer(model=n, threads=args.threads, invert="no") for n in shipped()}
     lines = ["| page | " + " | ".join(rivals) + " |", "|---|" + "---|" * len(rivals)]
     results = []
-    for title, (height, width) in SIZES.items():
+    for title, (height, width) in list(SIZES.items())[: 1 if args.small else None]:
         gray = sheet(height, width)
         inks = {n: run(gray) for n, run in rivals.items()}  # also warms everything up
         same = float((inks[name] == inks["original"]).mean())
