@@ -108,16 +108,6 @@ class Architecture:
         """Multiply-adds of all convolutions per page pixel."""
         return sum(i * o * size**2 / span**2 for _, i, o, size, _, _, span in self.convolutions())
 
-    @property
-    def reach(self) -> int:
-        """How far a pixel sees, in page pixels: rows beyond it cannot matter (without page-wide statistics)."""
-        total = 0
-        for _, _, _, size, dilation, _, span in self.convolutions():
-            total += (size // 2) * dilation * span
-        # pooling and enlarging look at most one cell of the coarser grid further
-        total += sum(2 * self.fold * 2**d for d in range(1, len(self.widths)))
-        return total + max(self.windows) // 2 + self.fold
-
     def to_json(self) -> dict[str, Any]:
         """The part of a model's JSON named ``architecture``; windows and constants stand beside it there."""
         data = asdict(self)
