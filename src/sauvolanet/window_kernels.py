@@ -122,8 +122,8 @@ def _mean_deviation(gray, half, y0, y1, mean, deviation, sums, squares, p, q, be
 
 
 def scratch(width: int, window: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Column sums and prefix rows: 32 bits while a window's sum of squares fits, else 64."""
-    kind = np.uint32 if window <= 255 else np.uint64
+    """Column sums and prefix rows: 32 bits while a window's sum of squares fits (signed ones turn to floats faster)."""
+    kind = np.int32 if window <= 181 else np.uint32 if window <= 255 else np.uint64
     return np.zeros(width, kind), np.zeros(width, kind), np.zeros(width + 1, kind), np.zeros(width + 1, kind)
 
 

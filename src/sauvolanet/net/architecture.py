@@ -59,9 +59,20 @@ class Architecture:
     @property
     def inputs(self) -> int:
         """Channels of the first convolution."""
-        count = {"gray": self.fold**2, "mean": len(self.windows), "deviation": len(self.windows),
-                 "numbers": PAGE_NUMBERS}  # fmt: skip
-        return sum(count[f] for f in self.features)
+        return sum(self._counts[name] for name in self.features)
+
+    def feature_channels(self) -> dict[str, int]:
+        """First channel of each kind of feature, −1 for those that the network does not see."""
+        before, found = 0, dict.fromkeys(FEATURES, -1)
+        for name in self.features:
+            found[name] = before
+            before += self._counts[name]
+        return found
+
+    @property
+    def _counts(self) -> dict[str, int]:
+        windows = len(self.windows)
+        return {"gray": self.fold**2, "mean": windows, "deviation": windows, "numbers": PAGE_NUMBERS}
 
     @property
     def refine_inputs(self) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from ..window_kernels import rows_inside, scratch, slide, start, statistics
+from .vector import add, address, exponential, highest, load, multiply, multiply_add, spread, store, total
 
 
 @njit(nogil=True, cache=True)
@@ -31,125 +32,145 @@ def scaled_statistics(gray, windows, rows, columns, y0, y1, low, gain, floor, me
 
 
 @njit(nogil=True, cache=True)
-def fold_gray(scaled, y0, y1, fold, at, out):
-    """Channels at … of rows y0 … y1 − 1: the fold × fold pixels of each cell; the page's edge goes on beyond it."""
-    bottom, right = scaled.shape[0] - 1, scaled.shape[1] - 1
-    for y in range(y0, y1):
-        for x in range(out.shape[1]):
-            for a in range(fold):
-                for b in range(fold):
-                    out[y, x, at + a * fold + b] = scaled[min(y * fold + a, bottom), min(x * fold + b, right)]
-
-
-@njit(nogil=True, cache=True)
-def fold_mean(full, y0, y1, fold, at, out):
-    """Channels at … of rows y0 … y1 − 1: the mean of full (H, W, C) over each cell; the edge goes on beyond it."""
-    part = np.float32(1 / (fold * fold))
+def _cell(full, y, x, fold, part, out, to):
+    """The mean of full (H, W, C) over a cell; the page's edge goes on beyond it."""
     bottom, right = full.shape[0] - 1, full.shape[1] - 1
+    for c in range(full.shape[2]):
+        sums = np.float32(0)
+        for a in range(fold):
+            for b in range(fold):
+                sums += full[min(y * fold + a, bottom), min(x * fold + b, right), c]
+        out[y, x, to + c] = sums * part
+
+
+@njit(nogil=True, cache=True)
+def _lanes_of_cell(full, at, pitch, windows, parts, out, to):
+    """The same for a cell of 2 × 2 inside the page, eight channels at a time; some numbers behind them are spoilt."""
+    for c in range(0, windows, 8):
+        p = at + c
+        sums = add(load(full, p), load(full, p + windows))
+        sums = add(add(sums, load(full, p + pitch)), load(full, p + pitch + windows))
+        store(out, to + c, multiply(sums, parts))
+
+
+@njit(nogil=True, cache=True)
+def features(scaled, one, at_one, other, at_other, numbers, at_gray, at_numbers, fold, y0, y1, out):
+    """Rows y0 … y1 − 1 of the features (H / fold, W / fold, C): each kind from its own channel on, none if that is < 0.
+
+    one, other : mean and deviation, the one with the lower channels first: cells are written from left to right, so
+    that what lanes spoil is written later, and gray and the page's numbers after them.
+    """
+    height, width, windows = one.shape
+    channels, pitch = out.shape[2], width * windows
+    part = np.float32(1 / (fold * fold))
+    parts = spread(part)
+    a_one, a_other, a_out = address(one), address(other), address(out)
     for y in range(y0, y1):
-        for x in range(out.shape[1]):
-            for c in range(full.shape[2]):
-                total = np.float32(0)
-                for a in range(fold):
-                    for b in range(fold):
-                        total += full[min(y * fold + a, bottom), min(x * fold + b, right), c]
-                out[y, x, at + c] = total * part
-
-
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def _exponential(values, fraction, bits):
-    """fraction · 2**(bits) = exp(values), values ≤ 0, to about 1e-7: split so that the loops vectorise."""
-    for i in range(values.shape[0]):
-        y = max(values[i], np.float32(-87)) * np.float32(1.4426950408889634)
-        n = np.floor(y)
-        f = y - n
-        t = np.float32(1.8775767e-3) * f + np.float32(8.9893397e-3)
-        t = t * f + np.float32(5.5826318e-2)
-        t = t * f + np.float32(2.4015361e-1)
-        t = t * f + np.float32(6.9315308e-1)
-        fraction[i] = t * f + np.float32(9.9999994e-1)
-        bits[i] = (np.int32(n) + np.int32(127)) << np.int32(23)
-
-
-@njit(nogil=True, cache=True)
-def _multiply(a, b):
-    for i in range(a.shape[0]):
-        a[i] *= b[i]
+        inside = min(width // 2, out.shape[1] - 7 // channels - 1) if fold == 2 and 2 * y + 2 < height else 0
+        for x in range(inside):
+            at, to = 2 * (y * pitch + x * windows), (y * out.shape[1] + x) * channels
+            if at_one >= 0:
+                _lanes_of_cell(a_one, at, pitch, windows, parts, a_out, to + at_one)
+            if at_other >= 0:
+                _lanes_of_cell(a_other, at, pitch, windows, parts, a_out, to + at_other)
+        for x in range(inside, out.shape[1]):
+            if at_one >= 0:
+                _cell(one, y, x, fold, part, out, at_one)
+            if at_other >= 0:
+                _cell(other, y, x, fold, part, out, at_other)
+        if at_gray >= 0:
+            for a in range(fold):
+                row = scaled[min(y * fold + a, height - 1)]
+                for b in range(fold):
+                    for x in range(out.shape[1]):
+                        out[y, x, at_gray + a * fold + b] = row[min(x * fold + b, width - 1)]
+        if at_numbers >= 0:
+            for x in range(out.shape[1]):
+                for c in range(numbers.shape[0]):
+                    out[y, x, at_numbers + c] = numbers[c]
 
 
 @njit(nogil=True, cache=True)
-def _attend(
-    logits,
-    change,
-    mean,
-    deviation,
-    slope,
-    level,
-    constants,
-    keep,
-    attention,
-    threshold,
-    shifted,
-    fraction,
-    bits,
-    powers,
-):
-    height, width = logits.shape[:2]
-    windows, choices = slope.shape[0], slope.shape[0] + constants.shape[0]
+def _attend(logits, change, mean, deviation, slope, level, constant, bias, out):
+    """Threshold of one pixel, and one over the sum of the weights, which go to ``out`` unless that is 0.
+
+    The first four are addresses, a lane is a choice. What lies behind a pixel's own numbers is no choice: its bias is
+    minus infinity, its slope and level zero.
+    """
+    value = add(add(load(logits, 0), load(change, 0)), bias)
+    weight = exponential(add(value, spread(-highest(value))))
+    surface = multiply_add(load(mean, 0), multiply_add(slope, load(deviation, 0), level), constant)
+    if out:
+        store(out, 0, weight)
+    inverse = np.float32(1) / total(weight)
+    return total(multiply(weight, surface)) * inverse, inverse
+
+
+@njit(nogil=True, cache=True)
+def _attend_rows(logits, change, mean, deviation, table, choices, attention, threshold, spare):
+    height, width = threshold.shape
+    windows = mean.shape[2]
+    slope, level, constant, bias = load(table, 0), load(table, 8), load(table, 16), load(table, 24)
+    out = address(spare[4]) if attention.shape[2] else 0
+    safe = max(width - 8 // windows - 1, 0)  # from here on lanes may reach beyond the row
+    y_logits, y_change, y_mean = logits.strides[0], change.strides[0], mean.strides[0]
+    x_logits, x_change, x_mean = logits.strides[1], change.strides[1], mean.strides[1]
     for i in range(height):
+        a_logits, a_change = address(logits) + i * y_logits, address(change) + i * y_change
+        a_mean, a_deviation = address(mean) + i * y_mean, address(deviation) + i * y_mean
         for j in range(width):
-            top = np.float32(-np.inf)
-            for c in range(choices):
-                value = logits[i, j, c] + change[i, j, c]
-                shifted[j * choices + c] = value
-                top = max(top, value)
-            for c in range(choices):
-                shifted[j * choices + c] -= top
-        _exponential(shifted, fraction, bits)
-        _multiply(fraction, powers)
-        for j in range(width):
-            total = np.float32(0)
-            t = np.float32(0)
-            for c in range(windows):
-                a = fraction[j * choices + c]
-                total += a
-                t += a * (mean[i, j, c] * (level[c] + slope[c] * deviation[i, j, c]))
-            for c in range(windows, choices):
-                a = fraction[j * choices + c]
-                total += a
-                t += a * constants[c - windows]
-            inverse = np.float32(1) / total
-            threshold[i, j] = t * inverse
-            if keep:
+            if j < safe:
+                t, inverse = _attend(a_logits + j * x_logits, a_change + j * x_change, a_mean + j * x_mean,
+                                     a_deviation + j * x_mean, slope, level, constant, bias, out)  # fmt: skip
+            else:
                 for c in range(choices):
-                    attention[i, j, c] = fraction[j * choices + c] * inverse
+                    spare[0, c], spare[1, c] = logits[i, j, c], change[i, j, c]
+                for c in range(windows):
+                    spare[2, c], spare[3, c] = mean[i, j, c], deviation[i, j, c]
+                at = address(spare)
+                t, inverse = _attend(at, at + 32, at + 64, at + 96, slope, level, constant, bias, out)
+            threshold[i, j] = t
+            if out:
+                for c in range(choices):
+                    attention[i, j, c] = spare[4, c] * inverse
 
 
 def attend(logits, change, mean, deviation, k, r, constants, attention, threshold):
-    """threshold = Σ softmax(logits + change) · (m · (1 − k + k / r · s), constants).
+    """threshold = Σ softmax(logits + change) · (m · (1 − k + k / r · s), constants), at most eight choices.
 
-    change : like logits, or None. attention : the softmax is put there unless it is empty.
+    change : like logits, or None. attention : the softmax is put there unless it is empty. The last axis of every
+    array is contiguous; mean and deviation have the same strides.
     """
+    windows, choices = len(k), len(k) + len(constants)
     if change is None:
-        change = np.broadcast_to(np.float32(0), logits.shape)
-    choices = len(k) + len(constants)
-    size = logits.shape[1] * choices
-    bits = np.empty(size, np.int32)
-    _attend(logits, change, mean, deviation, k / r, np.float32(1) - k, constants, attention.size > 0, attention, threshold,
-            np.empty(size, np.float32), np.empty(size, np.float32), bits, bits.view(np.float32))  # fmt: skip
+        change = np.broadcast_to(np.zeros(8, np.float32), (*logits.shape[:2], 8))
+    table = np.zeros((4, 8), np.float32)
+    table[0, :windows], table[1, :windows], table[2, windows:choices] = k / r, np.float32(1) - k, constants
+    table[3, choices:] = -np.inf
+    _attend_rows(
+        logits, change, mean, deviation, table, choices, attention, threshold, np.zeros((5, 8), np.float32)
+    )
 
 
 @njit(nogil=True, cache=True)
 def unfold(head, scaled, mean, near, fold, choices, top, out):
     """Logits at full resolution from the folded head, then gray and gray − mean of the windows in ``near``."""
     height, width, inputs = out.shape
+    safe = max(width - fold - 7 // inputs - 1, 0)  # from here on lanes may reach beyond the row
+    shift, odd = fold - 1, fold - 1  # fold is 1 or 2: x // fold = x >> shift, x % fold = x & odd
     for i in range(height):
         y = top + i
+        above = (y >> shift) * head.shape[1]
         for x in range(width):
-            at = ((y % fold) * fold + x % fold) * choices
-            cell = head[y // fold, x // fold]
-            for c in range(choices):
-                out[i, x, c] = cell[at + c]
+            pixel = ((y & odd) * fold + (x & odd)) * choices
+            if x < safe:
+                at = (above + (x >> shift)) * head.shape[2] + pixel
+                to = (i * width + x) * inputs
+                for c in range(0, choices, 8):
+                    store(out, to + c, load(head, at + c))
+            else:
+                for c in range(choices):
+                    out[i, x, c] = head[y >> shift, x >> shift, pixel + c]
             if inputs > choices:
                 g = scaled[y, x]
                 out[i, x, choices] = g

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..page import PageNumbers
 from ..windows import Gray, compiled, mean_deviation_numpy, run_bands
-from .architecture import PAGE_NUMBERS, Architecture
+from .architecture import Architecture
+from .buffers import Array, empty
 
-Array = npt.NDArray[np.float32]
 MINIMUM_VARIANCE = 1e-6  # of the scaled gray
 
 
@@ -56,7 +55,7 @@ def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: tuple
     seen = slice(max(columns.start - half, 0), min(columns.stop + half, gray.shape[1]))
     gray, columns = gray[:, seen], slice(columns.start - seen.start, columns.stop - seen.start)
     shape = (rows.stop - rows.start, columns.stop - columns.start, len(windows))
-    mean, deviation = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    mean, deviation = empty(*shape), empty(*shape)
     low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
     kernels = compiled("sauvolanet.net.feature_kernels")
     if kernels is None:
@@ -77,38 +76,37 @@ def features(arch: Architecture, scaled: Array, mean: Array, deviation: Array, n
     Beyond the page its last row and column go on.
     """
     fold = arch.fold
-    shape = tuple(-(-n // arch.multiple) * arch.multiple // fold for n in scaled.shape)
-    out = np.empty((*shape, arch.inputs), np.float32)
+    height, width = (-(-n // arch.multiple) * arch.multiple // fold for n in scaled.shape)
+    out = empty(height, width, arch.inputs)
     kernels = compiled("sauvolanet.net.feature_kernels")
-    at = 0
-    for name in arch.features:
-        if name == "numbers":
-            out[..., at : at + PAGE_NUMBERS] = numbers
-            at += PAGE_NUMBERS
-            continue
-        if name == "gray":
-            full, fill = scaled, (kernels.fold_gray if kernels else fold_gray_numpy)
-        else:
-            full = {"mean": mean, "deviation": deviation}[name]
-            fill = kernels.fold_mean if kernels else fold_mean_numpy
-        run_bands(shape[0], threads, lambda a, b, full=full, fill=fill, at=at: fill(full, a, b, fold, at, out))
-        at += fold * fold if name == "gray" else len(arch.windows)
+    if kernels is None:
+        features_numpy(arch, scaled, mean, deviation, numbers, out)
+    else:
+        at = arch.feature_channels()
+        pair = sorted([(at["mean"], mean), (at["deviation"], deviation)], key=lambda one: one[0])
+        (at_one, one), (at_other, other) = pair
+        run_bands(height, threads, lambda a, b: kernels.features(
+            scaled, one, at_one, other, at_other, numbers, at["gray"], at["numbers"], fold, a, b, out))  # fmt: skip
     return out
 
 
-def fold_gray_numpy(scaled: Array, y0: int, y1: int, fold: int, at: int, out: Array) -> None:
-    """The truth of the folding: pixel (a, b) of each cell becomes channel at + a · fold + b."""
-    scaled = _continued(scaled, fold, out)
-    for a in range(fold):
-        for b in range(fold):
-            out[y0:y1, :, at + a * fold + b] = scaled[a::fold, b::fold][y0:y1]
-
-
-def fold_mean_numpy(full: Array, y0: int, y1: int, fold: int, at: int, out: Array) -> None:
-    """The truth of the folding by means."""
-    full = _continued(full, fold, out)
-    part = sum(full[a::fold, b::fold][y0:y1] for a in range(fold) for b in range(fold))
-    out[y0:y1, :, at : at + full.shape[2]] = part * np.float32(1 / (fold * fold))
+def features_numpy(
+    arch: Architecture, scaled: Array, mean: Array, deviation: Array, numbers: Array, out: Array
+) -> None:
+    """The truth of the features: pixel (a, b) of a cell is its channel a · fold + b; statistics are means over the cell."""
+    fold = arch.fold
+    for name, at in arch.feature_channels().items():
+        if at < 0:
+            continue
+        if name == "gray":
+            gray = _continued(scaled, fold, out)
+            values = np.stack([gray[a::fold, b::fold] for a in range(fold) for b in range(fold)], -1)
+        elif name == "numbers":
+            values = numbers
+        else:
+            full = _continued(mean if name == "mean" else deviation, fold, out)
+            values = sum(full[a::fold, b::fold] for a in range(fold) for b in range(fold)) * np.float32(1 / fold**2)
+        out[..., at : at + values.shape[-1]] = values
 
 
 def _continued(full: Array, fold: int, out: Array) -> Array:

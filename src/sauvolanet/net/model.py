@@ -21,7 +21,8 @@ from ..errors import BadModel, UnknownName
 from ..page import PageNumbers
 from ..windows import Gray, Surface
 from .architecture import Architecture, architecture_from_json
-from .features import Array, Scale, page_scale
+from .buffers import Array
+from .features import Scale, page_scale
 from .run import Layer, Network, halo_of
 
 FORMAT = 1

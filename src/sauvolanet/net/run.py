@@ -16,7 +16,8 @@ import numpy.typing as npt
 from ..page import PageNumbers
 from ..windows import Gray, Surface, compiled, run_bands
 from .architecture import Architecture
-from .features import Array, Scale, features, page_numbers, statistics
+from .buffers import Array, empty
+from .features import Scale, features, page_numbers, statistics
 
 TILE_BYTES = 800_000_000  # about what a tile may take; larger pages are cut
 # a network with page-wide statistics computes every layer again for each of its layers once a page is cut
@@ -117,16 +118,20 @@ def convolve_numpy(x: Array, layer: Layer) -> Array:
     return np.maximum(out, 0) if layer.relu else out
 
 
-def convolve(x: Array, layer: Layer, threads: int | None) -> Array:
-    """The convolution of a tile (H, W, C), outputs rounded up to a multiple of eight."""
+def convolve(x: Array, layer: Layer, threads: int | None, first: int = 0, last: int | None = None) -> Array:
+    """The convolution of a tile (H, W, C), outputs rounded up to a multiple of eight.
+
+    Only rows first … last − 1 are sure to be computed.
+    """
     kernels = compiled("sauvolanet.net.conv_kernels")
     if kernels is None:
         return convolve_numpy(x, layer)
     x = np.ascontiguousarray(x)
-    out = np.empty((*x.shape[:2], len(layer.bias)), np.float32)
+    out = empty(*x.shape[:2], len(layer.bias))
     size = layer.weight.shape[2]
-    run_bands(x.shape[0], threads, lambda a, b: kernels.convolve(x, layer.packed, layer.bias, out, a, b, size,
-                                                                 layer.dilation, layer.relu), least=8)  # fmt: skip
+    last = len(x) if last is None else last
+    run_bands(last - first, threads, lambda a, b: kernels.convolve(x, layer.packed, layer.bias, out, first + a, first + b,
+                                                                   size, layer.dilation, layer.relu), least=8)  # fmt: skip
     return out
 
 
@@ -136,7 +141,7 @@ def pool(x: Array, threads: int | None) -> Array:
     if kernels is None:
         rows = np.maximum(x[0::2], x[1::2])
         return np.maximum(rows[:, 0::2], rows[:, 1::2])
-    out = np.empty((x.shape[0] // 2, x.shape[1] // 2, x.shape[2]), np.float32)
+    out = empty(x.shape[0] // 2, x.shape[1] // 2, x.shape[2])
     run_bands(len(out), threads, lambda a, b: kernels.pool(x, out, a, b))
     return out
 
@@ -273,16 +278,17 @@ class Network:
         constants = np.asarray(arch.constants, np.float32)
         margin = 2 if arch.refine else 0
 
-        def work(first: int, last: int) -> None:
-            for a in range(first, last, BAND):
-                b = min(a + BAND, last)
+        def work(begin: int, end: int) -> None:
+            for a in range(begin, end, BAND):
+                b = min(a + BAND, end)
                 top, bottom = max(rows.start + a - margin, 0), min(rows.start + b + margin, len(scaled))
                 logits, change = unfold(arch, head, scaled, mean, top, bottom), None
                 here = (slice(rows.start + a, rows.start + b), columns)
                 inner = (slice(here[0].start - top, here[0].stop - top), columns, slice(arch.choices))
                 if arch.refine:
-                    x = convolve(logits, self.layers["refine0"], 1)
-                    change = convolve(x, self.layers["refine1"], 1)[inner]
+                    first, last = inner[0].start, inner[0].stop
+                    x = convolve(logits, self.layers["refine0"], 1, max(first - 1, 0), min(last + 1, len(logits)))
+                    change = convolve(x, self.layers["refine1"], 1, first, last)[inner]
                 attend(logits[inner], change, mean[here], deviation[here], self.k, self.r, constants, attention[a:b],
                        threshold[a:b])  # fmt: skip
 
@@ -323,7 +329,7 @@ def unfold(arch: Architecture, head: Array, scaled: Array, mean: Array, top: int
     fold, width = arch.fold, scaled.shape[1]
     if fold == 1 and not arch.refine:
         return head[top:bottom, :width]
-    out = np.empty((bottom - top, width, arch.refine_inputs if arch.refine else arch.choices), np.float32)
+    out = empty(bottom - top, width, arch.refine_inputs if arch.refine else arch.choices)
     near = np.array([arch.windows.index(w) for w in arch.refine_windows] if arch.refine else [], np.intp)
     kernels = compiled("sauvolanet.net.feature_kernels")
     (unfold_numpy if kernels is None else kernels.unfold)(head, scaled, mean, near, fold, arch.choices, top, out)
@@ -349,10 +355,10 @@ def attend(logits: Array, change: Array | None, mean: Array, deviation: Array, k
            attention: Array, threshold: Array) -> None:  # fmt: skip
     """AST of logits + change into ``threshold``, and the attention where there is room for it."""
     kernels = compiled("sauvolanet.net.feature_kernels")
-    if kernels is not None:
+    if kernels is not None and len(k) + len(constants) <= 8:
         kernels.attend(logits, change, mean, deviation, k, r, constants, attention, threshold)
         return
-    logits = logits if change is None else logits + change
+    logits = logits[..., : len(k) + len(constants)] if change is None else logits + change
     weights, threshold[:] = attend_numpy(logits, mean, deviation, k, r, constants)
     if attention.size:
         attention[:] = weights

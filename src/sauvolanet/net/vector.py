@@ -32,14 +32,46 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, kind, _VECTOR)
 
 
+def _shuffled(builder, value, order):
+    return builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(ir.IntType(32), LANES), order))
+
+
+def _spread(builder, number):
+    nothing = ir.Constant(_VECTOR, ir.Undefined)
+    one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+
+def _call(builder, name, *args):
+    function = ir.FunctionType(args[0].type, [a.type for a in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function, name), list(args))
+
+
 def _address(context, builder, kind, array, index):
-    data = context.make_array(kind)(context, builder, array).data
+    if isinstance(kind, types.Integer):
+        data = builder.inttoptr(array, ir.FloatType().as_pointer())
+    else:
+        data = context.make_array(kind)(context, builder, array).data
     return builder.gep(data, [index])
 
 
 @intrinsic
+def address(typing, array):
+    """Where the array's first number lies, to be used like the array below.
+
+    A function that is called for every pixel takes addresses: numba would count the users of its arrays each time.
+    """
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.ptrtoint(data, context.get_value_type(types.intp))
+
+    return types.intp(array), generate
+
+
+@intrinsic
 def load(typing, array, index):
-    """array[index : index + 8] of a flat float32 array, at any alignment."""
+    """Eight float32, the first of them ``index`` behind the array's first in memory, at any alignment."""
 
     def generate(context, builder, signature, args):
         pointer = builder.bitcast(_address(context, builder, signature.args[0], *args), _VECTOR.as_pointer())
@@ -52,7 +84,7 @@ def load(typing, array, index):
 
 @intrinsic
 def store(typing, array, index, value):
-    """array[index : index + 8] = value."""
+    """The counterpart of `load`."""
 
     def generate(context, builder, signature, args):
         pointer = builder.bitcast(_address(context, builder, signature.args[0], *args[:2]), _VECTOR.as_pointer())
@@ -68,13 +100,7 @@ def fma(typing, weights, array, index, total):
 
     def generate(context, builder, signature, args):
         number = builder.load(_address(context, builder, signature.args[1], args[1], args[2]))
-        nothing = ir.Constant(_VECTOR, ir.Undefined)
-        one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        spread = builder.shuffle_vector(one, nothing, mask)
-        function = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-        fused = cgutils.get_or_insert_function(builder.module, function, "llvm.fma.v8f32")
-        return builder.call(fused, [args[0], spread, args[3]])
+        return _call(builder, "llvm.fma.v8f32", args[0], _spread(builder, number), args[3])
 
     return lanes(lanes, array, types.intp, lanes), generate
 
@@ -86,5 +112,93 @@ def positive(typing, value):
     def generate(context, builder, signature, args):
         zero = ir.Constant(_VECTOR, [0.0] * LANES)
         return builder.select(builder.fcmp_ordered(">", args[0], zero), args[0], zero)
+
+    return lanes(lanes), generate
+
+
+@intrinsic
+def spread(typing, number):
+    """The number in all lanes."""
+
+    def generate(context, builder, signature, args):
+        return _spread(builder, args[0])
+
+    return lanes(types.float32), generate
+
+
+@intrinsic
+def add(typing, a, b):
+    """a + b in each lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.fadd(*args)
+
+    return lanes(lanes, lanes), generate
+
+
+@intrinsic
+def multiply(typing, a, b):
+    """a · b in each lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.fmul(*args)
+
+    return lanes(lanes, lanes), generate
+
+
+@intrinsic
+def multiply_add(typing, a, b, c):
+    """a · b + c in each lane, rounded once."""
+
+    def generate(context, builder, signature, args):
+        return _call(builder, "llvm.fma.v8f32", *args)
+
+    return lanes(lanes, lanes, lanes), generate
+
+
+def _across(combine):
+    """A number from all lanes: halves, then quarters, then neighbours are combined."""
+
+    def generate(context, builder, signature, args):
+        value = args[0]
+        for order in ([4, 5, 6, 7, 0, 1, 2, 3], [2, 3, 0, 1, 6, 7, 4, 5], [1, 0, 3, 2, 5, 4, 7, 6]):
+            value = combine(builder, value, _shuffled(builder, value, order))
+        return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
+    return generate
+
+
+@intrinsic
+def highest(typing, value):
+    """The largest of the lanes."""
+    return types.float32(lanes), _across(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
+
+
+@intrinsic
+def total(typing, value):
+    """The sum of the lanes, always in the same order."""
+    return types.float32(lanes), _across(lambda builder, a, b: builder.fadd(a, b))
+
+
+@intrinsic
+def exponential(typing, value):
+    """exp(value) in each lane, value ≤ 0, to about 1e-7; below −87 it is about 1e-38."""
+
+    def generate(context, builder, signature, args):
+        def constant(number):
+            return ir.Constant(_VECTOR, [number] * LANES)
+
+        integers = ir.VectorType(ir.IntType(32), LANES)
+        least = constant(-87.0)
+        value = builder.select(builder.fcmp_ordered(">", args[0], least), args[0], least)
+        power = builder.fmul(value, constant(1.4426950408889634))
+        whole = _call(builder, "llvm.floor.v8f32", power)
+        part = builder.fsub(power, whole)
+        result = constant(1.8775767e-3)
+        for number in (8.9893397e-3, 5.5826318e-2, 2.4015361e-1, 6.9315308e-1, 9.9999994e-1):
+            result = _call(builder, "llvm.fma.v8f32", result, part, constant(number))
+        bits = builder.add(builder.fptosi(whole, integers), ir.Constant(integers, [127] * LANES))
+        bits = builder.shl(bits, ir.Constant(integers, [23] * LANES))
+        return builder.fmul(result, builder.bitcast(bits, _VECTOR))
 
     return lanes(lanes), generate

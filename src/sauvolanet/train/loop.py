@@ -31,6 +31,7 @@ from ..page import PageNumbers
 from .export import to_model
 from .feed import Feed
 from .loss import LOSSES
+from .optimizers import OPTIMIZERS
 from .network import SauvolaNet
 from .patches import Batch, Patches, load_sheets
 from .settings import Settings, held_out_pages, settings_from_json
@@ -56,8 +57,9 @@ class Run:
         torch.manual_seed(settings.seed)
         self.net = build(settings)
         self.average = copy.deepcopy(self.net)
-        self.optimizer = torch.optim.AdamW([p for p in self.net.parameters() if p.requires_grad], lr=settings.rate,
-                                           eps=settings.epsilon, weight_decay=settings.weight_decay, fused=True)  # fmt: skip
+        self.optimizer = OPTIMIZERS[settings.optimizer](
+            [p for p in self.net.parameters() if p.requires_grad], settings.rate, settings.epsilon, settings.weight_decay
+        )
         if (self.folder / CHECKPOINT).exists():
             self._resume()
 

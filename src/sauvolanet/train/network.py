@@ -218,7 +218,7 @@ class SauvolaNet(nn.Module):
         them, (N, H / fold, W / fold, inputs).
         """
         logits = self.logits(gray, mean, features)
-        if fast.usable(logits, 8):
+        if fast.usable(logits, 8) and self.architecture.choices <= 8:
             return fast.Attend.apply(logits, mean, deviation, self.sauvola.k, self.sauvola.r, self.constants)
         attention = logits.softmax(-1)
         surfaces = self.sauvola(mean, deviation)

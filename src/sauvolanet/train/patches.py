@@ -13,7 +13,8 @@ from PIL import Image, ImageFilter
 
 from ..datasets import Page, read_truth
 from ..errors import BadData, InputError, UnreadablePage
-from ..net.features import Array, features, page_numbers, page_scale, statistics
+from ..net.buffers import Array
+from ..net.features import features, page_numbers, page_scale, statistics
 from ..page import PageNumbers, to_gray
 from ..windows import Gray, Ink
 from .settings import Settings

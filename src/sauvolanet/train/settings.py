@@ -49,6 +49,7 @@ class Settings:
     steps: int = 8000
     batch: int = 32
     accumulate: int = 1  # the batch is walked through in this many parts
+    optimizer: str = "adam"  # "adam" as in the paper, or "muon": orthogonalised momentum for the convolutions
     rate: float = 1e-3  # learning rate
     warmup: int = 0  # steps of linear warm-up
     decay: float = 0.0  # last share of the steps in which the rate falls to zero (cosine); 0 = never
