@@ -89,8 +89,14 @@ def one_pixel(p, q, left, right, rows):
 @njit(nogil=True, cache=True)
 def statistics(sums, squares, p, q, rows, half, mean, deviation):
     """One row of means and deviations from the column sums; p and q are scratch of W + 1."""
-    width = sums.shape[0]
     prefix(sums, squares, p, q)
+    row_statistics(p, q, rows, half, mean, deviation)
+
+
+@njit(nogil=True, cache=True)
+def row_statistics(p, q, rows, half, mean, deviation):
+    """One row of means and deviations from the running sums of the columns' sums and squares."""
+    width = p.shape[0] - 1
     inner0 = min(half, width)
     inner1 = max(width - half, inner0)
     for x in range(inner0):

@@ -19,6 +19,7 @@ conv_kernels = pytest.importorskip("sauvolanet.net.conv_kernels", reason="numba 
 U = Architecture(kind="u", widths=((8, 16), (24,), (16,)), dilations=((1, 1), (1,), (2,)), norm="batch", fold=2, head=1, refine=8,
                  features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0))  # fmt: skip
 CHAIN = Architecture(widths=((8, 16),), dilations=((1, 2),), windows=(7, 15))
+MANY = Architecture(widths=((8,),), dilations=((1,),), windows=tuple(range(3, 23, 2)))  # more choices than lanes
 
 
 def random_model(arch: Architecture, seed: int = 0) -> Model:
@@ -37,7 +38,7 @@ def random_model(arch: Architecture, seed: int = 0) -> Model:
     return Model(describe("random", arch, k, r, 8.0, scaling, 0, "MIT", "", "", {}), weights)
 
 
-@pytest.fixture(scope="module", params=[U, CHAIN], ids=["u", "chain"])
+@pytest.fixture(scope="module", params=[U, CHAIN, MANY], ids=["u", "chain", "many"])
 def model(request: pytest.FixtureRequest) -> Model:
     return random_model(request.param)
 

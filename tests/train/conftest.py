@@ -46,6 +46,7 @@ def weights_of(folder: Path) -> dict[str, np.ndarray]:
 
     state = torch.load(folder / "checkpoint.pt", weights_only=True)
     found = {f"{part}.{name}": value.numpy() for part in ("net", "average") for name, value in state[part].items()}
-    for i, values in state["optimizer"]["state"].items():
-        found |= {f"optimizer.{i}.{name}": np.asarray(value) for name, value in values.items()}
+    for n, optimizer in enumerate(state["optimizers"]):
+        for i, values in optimizer["state"].items():
+            found |= {f"optimizer.{n}.{i}.{name}": np.asarray(value) for name, value in values.items()}
     return found

@@ -5,30 +5,87 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..window_kernels import rows_inside, scratch, slide, start, statistics
-from .vector import add, address, exponential, highest, load, multiply, multiply_add, spread, store, total
+from ..window_kernels import row_statistics, rows_inside
+from .vector import add, address, exponential, highest, interleave, load, multiply, multiply_add, spread, store, total
+
+STRIP = 512  # columns that go down the page together, so that the running sums stay in the second cache
 
 
 @njit(nogil=True, cache=True)
-def _scaled(gray, half, y0, y1, top, left, right, low, gain, floor, index, mean, deviation, sums, squares, p, q, m, d):
-    start(gray, y0, half, sums, squares)
+def _integrate(row, above_p, above_q, p, q):
+    """Running sums of a row and of its squares, on top of the row above; modulo the type's range."""
+    kind = p.dtype.type
+    sums, squares = kind(0), kind(0)
+    for x in range(row.shape[0]):
+        value = kind(row[x])
+        sums = kind(sums + value)
+        squares = kind(squares + value * value)
+        p[x + 1] = above_p[x + 1] + sums
+        q[x + 1] = above_q[x + 1] + squares
+
+
+@njit(nogil=True, cache=True)
+def _subtract(a, b, out):
+    for x in range(out.shape[0]):
+        out[x] = a[x] - b[x]
+
+
+@njit(nogil=True, cache=True)
+def _put(values, first, last, low, gain, floor, out):
+    """Columns first … last − 1 of (windows, W) into out (columns, windows) as max((v − low) · gain, floor)."""
+    windows, count = out.shape[1], last - first
+    safe = count - 8 - 8 // windows if windows <= 8 else 0
+    done = 0
+    for x in range(0, safe, 8):
+        interleave(address(values) + 4 * (first + x), values.shape[1], address(out) + 4 * x * windows, windows, low, gain,
+                   floor)  # fmt: skip
+        done = x + 8
+    for x in range(done, count):
+        for w in range(windows):
+            out[x, w] = max((values[w, first + x] - low) * gain, floor)
+
+
+@njit(nogil=True, cache=True)
+def _scaled_strip(gray, halves, y0, y1, top, first, low, gain, floor, mean, deviation, sums, squares, p, q):
+    """Rows y0 … y1 − 1 of the columns of gray from ``first`` on, as many as mean has."""
+    height, reach, last = gray.shape[0], halves.max(), first + mean.shape[1]
+    left, right = max(first - reach, 0), min(last + reach, gray.shape[1])
+    rows, width = sums.shape[0], right - left
+    m, d = (
+        np.zeros((max(halves.shape[0], 8), width), np.float32),
+        np.zeros((max(halves.shape[0], 8), width), np.float32),
+    )
+    known = max(y0 - reach, 0)  # running sums exist of the rows above this one; they begin with zeros
     for y in range(y0, y1):
-        if y > y0:
-            slide(gray, y, half, sums, squares)
-        statistics(sums, squares, p, q, rows_inside(gray.shape[0], y, half), half, m, d)
-        means, deviations = mean[y - top], deviation[y - top]
-        for x in range(left, right):
-            means[x - left, index] = (m[x] - low) * gain
-            deviations[x - left, index] = max(d[x] * gain, floor)
+        while known < min(y + reach + 1, height):
+            a, b = known % rows, (known + 1) % rows
+            _integrate(gray[known, left:right], sums[a], squares[a], sums[b], squares[b])
+            known += 1
+        for w in range(halves.shape[0]):
+            half = halves[w]
+            above, below = max(y - half, 0) % rows, min(y + half + 1, height) % rows
+            _subtract(sums[below], sums[above], p)
+            _subtract(squares[below], squares[above], q)
+            row_statistics(p, q, rows_inside(height, y, half), half, m[w], d[w])
+        _put(m, first - left, last - left, low, gain, np.float32(-np.inf), mean[y - top])
+        _put(d, first - left, last - left, np.float32(0), gain, floor, deviation[y - top])
 
 
 def scaled_statistics(gray, windows, rows, columns, y0, y1, low, gain, floor, mean, deviation):
     """Rows y0 … y1 − 1 of the scaled mean and deviation (H, W, windows) of the region rows × columns of the page."""
-    width = gray.shape[1]
-    m, d = np.empty(width, np.float32), np.empty(width, np.float32)
-    for index, window in enumerate(windows):
-        _scaled(gray, window // 2, y0, y1, rows.start, columns.start, columns.stop, low, gain, floor, index, mean,
-                deviation, *scratch(width, window), m, d)  # fmt: skip
+    halves = np.array([window // 2 for window in windows])
+    reach = halves.max()
+    width = columns.stop - columns.start
+    strips = max(1, width // STRIP)
+    kind = np.int32 if max(windows) <= 181 else np.int64  # a window's sum of squares must fit
+    for strip in range(strips):
+        a, b = width * strip // strips, width * (strip + 1) // strips
+        first = columns.start + a
+        seen = min(columns.start + b + reach, gray.shape[1]) - max(first - reach, 0) + 1
+        sums, squares = np.zeros((2, 2 * reach + 2, seen), kind)
+        p, q = np.empty((2, seen), kind)
+        _scaled_strip(gray, halves, y0, y1, rows.start, first, low, gain, floor, mean[:, a:b], deviation[:, a:b], sums,
+                      squares, p, q)  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -66,7 +123,9 @@ def features(scaled, one, at_one, other, at_other, numbers, at_gray, at_numbers,
     parts = spread(part)
     a_one, a_other, a_out = address(one), address(other), address(out)
     for y in range(y0, y1):
-        inside = min(width // 2, out.shape[1] - 7 // channels - 1) if fold == 2 and 2 * y + 2 < height else 0
+        inside = min(width // 2, out.shape[1] - 7 // channels - 1)
+        if fold != 2 or 2 * y + 2 >= height or pitch < 8 or inside < 0:
+            inside = 0
         for x in range(inside):
             at, to = 2 * (y * pitch + x * windows), (y * out.shape[1] + x) * channels
             if at_one >= 0:
@@ -147,9 +206,7 @@ def attend(logits, change, mean, deviation, k, r, constants, attention, threshol
     table = np.zeros((4, 8), np.float32)
     table[0, :windows], table[1, :windows], table[2, windows:choices] = k / r, np.float32(1) - k, constants
     table[3, choices:] = -np.inf
-    _attend_rows(
-        logits, change, mean, deviation, table, choices, attention, threshold, np.zeros((5, 8), np.float32)
-    )
+    _attend_rows(logits, change, mean, deviation, table, choices, attention, threshold, np.zeros((5, 8), np.float32))
 
 
 @njit(nogil=True, cache=True)

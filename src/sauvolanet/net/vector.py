@@ -202,3 +202,43 @@ def exponential(typing, value):
         return builder.fmul(result, builder.bitcast(bits, _VECTOR))
 
     return lanes(lanes), generate
+
+
+@intrinsic
+def interleave(typing, rows, pitch, to, step, low, gain, floor):
+    """Eight columns of eight rows: column i of all rows goes to ``to + i · step`` as max((v − low) · gain, floor).
+
+    rows, to : addresses. pitch, step : how far rows, and columns in the result, are apart, in numbers.
+    """
+
+    def generate(context, builder, signature, args):
+        source, pitch, target, step, *numbers = args
+        pointer = _VECTOR.as_pointer()
+        low, gain, floor = (_spread(builder, n) for n in numbers)
+
+        def place(start, apart, i):
+            offset = builder.mul(apart, ir.Constant(apart.type, 4 * i))
+            return builder.inttoptr(builder.add(start, offset), pointer)
+
+        block = []
+        for i in range(LANES):
+            value = builder.load(place(source, pitch, i))
+            value.align = 4
+            value = builder.fmul(builder.fsub(value, low), gain)
+            block.append(builder.select(builder.fcmp_ordered(">", value, floor), value, floor))
+        # pairs, pairs of pairs, then halves change places
+        for half in (1, 2, 4):
+            order = [[0, 8, 2, 10, 4, 12, 6, 14], [0, 1, 8, 9, 4, 5, 12, 13], [0, 1, 2, 3, 8, 9, 10, 11]][half // 2]
+            masks = [ir.Constant(ir.VectorType(ir.IntType(32), LANES), [n + k * half for n in order]) for k in (0, 1)]
+            turned = list(block)
+            for i in range(LANES):
+                if not i & half:
+                    for k in (0, 1):
+                        turned[i + k * half] = builder.shuffle_vector(block[i], block[i + half], masks[k])
+            block = turned
+        for i, value in enumerate(block):
+            builder.store(value, place(target, step, i)).align = 4
+        return context.get_dummy_value()
+
+    f = types.float32
+    return types.void(types.intp, types.intp, types.intp, types.intp, f, f, f), generate

@@ -28,10 +28,10 @@ from ..atomic import atomic
 from ..errors import BadData, RunFailed, UsageError
 from ..net.model import Model
 from ..page import PageNumbers
+from . import optimizers
 from .export import to_model
 from .feed import Feed
 from .loss import LOSSES
-from .optimizers import OPTIMIZERS
 from .network import SauvolaNet
 from .patches import Batch, Patches, load_sheets
 from .settings import Settings, held_out_pages, settings_from_json
@@ -57,8 +57,9 @@ class Run:
         torch.manual_seed(settings.seed)
         self.net = build(settings)
         self.average = copy.deepcopy(self.net)
-        self.optimizer = OPTIMIZERS[settings.optimizer](
-            [p for p in self.net.parameters() if p.requires_grad], settings.rate, settings.epsilon, settings.weight_decay
+        trained = [p for p in self.net.parameters() if p.requires_grad]
+        self.optimizers = optimizers.make(
+            settings.optimizer, trained, settings.rate, settings.epsilon, settings.weight_decay
         )
         if (self.folder / CHECKPOINT).exists():
             self._resume()
@@ -123,9 +124,10 @@ class Run:
 
     def _step(self, net: torch.nn.Module, batches: list[Batch], loss_of: Any) -> float:
         s = self.settings
-        for group in self.optimizer.param_groups:
-            group["lr"] = s.rate * schedule(self.step, s)
-        self.optimizer.zero_grad(set_to_none=True)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = s.rate * schedule(self.step, s)
+        self.net.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
             gray, mean, deviation, seen, truth = (torch.from_numpy(v).to(self.device) for v in vars(batch).values())
@@ -139,7 +141,8 @@ class Run:
             )
         if s.clip:
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip)
-        self.optimizer.step()
+        for optimizer in self.optimizers:
+            optimizer.step()
         self.net.sauvola.clamp()
         self._update_average()
         return total
@@ -198,7 +201,7 @@ class Run:
         """Write the checkpoint: under another name first, so that the last good one is never lost."""
         state = {
             "settings": self.settings.to_json(), "step": self.step, "seconds": self.seconds, "history": self.history,
-            "net": self.net.state_dict(), "average": self.average.state_dict(), "optimizer": self.optimizer.state_dict(),
+            "net": self.net.state_dict(), "average": self.average.state_dict(), "optimizers": [o.state_dict() for o in self.optimizers],
             "command": self.command, "fitted": self.fitted,
         }  # fmt: skip
         data = io.BytesIO()  # torch reports a failed write in its own way
@@ -219,7 +222,8 @@ class Run:
         self.step, self.seconds, self.history = state["step"], state["seconds"], state["history"]
         self.net.load_state_dict(state["net"])
         self.average.load_state_dict(state["average"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
         self.command = state["command"]
 
     def _fit(self, minutes: float) -> None:
@@ -265,8 +269,9 @@ class Run:
     def _move(self, device: torch.device) -> None:
         self.net.to(device)
         self.average.to(device)
-        for state in self.optimizer.state.values():
-            state.update({n: v.to(device) for n, v in state.items() if n != "step"})
+        for optimizer in self.optimizers:
+            for state in optimizer.state.values():
+                state.update({n: v.to(device) for n, v in state.items() if n != "step"})
 
 
 CALIBRATION_PATCHES = 16

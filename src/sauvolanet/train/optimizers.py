@@ -1,4 +1,4 @@
-"""The optimizer of the second network: orthogonalised momentum for the convolutions, AdamW for everything else.
+"""Optimizers: Adam as in the paper, and that of the second network: orthogonalised momentum for the convolutions, AdamW for everything else.
 
 Muon (Jordan et al. 2024): the momentum of a weight matrix is replaced by the nearest matrix whose singular values are
 all one, by a Newton–Schulz iteration, so that rare directions of the gradient learn as fast as common ones. The update
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+
+from ..errors import UnknownName
 
 MOMENTUM = 0.95
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of the quintic iteration; steep at zero, singular values end in 0.7 … 1.2
@@ -28,37 +30,34 @@ def orthogonal(matrix: Tensor) -> Tensor:
     return x.T if tall else x
 
 
-class Muon(torch.optim.AdamW):
-    """AdamW whose parameters of two or more dimensions follow orthogonalised momentum instead."""
+class Muon(torch.optim.Optimizer):
+    """Orthogonalised momentum (Nesterov's) with decoupled weight decay, for parameters of two or more dimensions."""
 
-    def __init__(self, parameters: list[torch.nn.Parameter], rate: float, epsilon: float, weight_decay: float) -> None:
-        matrices = [p for p in parameters if p.ndim > 1]
-        others = [p for p in parameters if p.ndim <= 1]
-        super().__init__(others, lr=rate, eps=epsilon, weight_decay=weight_decay, fused=True)
-        self.add_param_group({"params": matrices, "orthogonal": True})
+    def __init__(self, parameters: list[torch.nn.Parameter], rate: float, weight_decay: float) -> None:
+        super().__init__(parameters, {"lr": rate, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        adam, muon = self.param_groups
-        for p in muon["params"]:
-            if p.grad is None:
-                continue
-            state = self.state[p]
-            momentum = state.setdefault("momentum", torch.zeros_like(p))
-            momentum.lerp_(p.grad, 1 - MOMENTUM)
-            update = orthogonal(p.grad.lerp(momentum, MOMENTUM).flatten(1))
-            p.mul_(1 - muon["lr"] * muon["weight_decay"])
-            p.add_(update.view_as(p), alpha=-muon["lr"] * 0.2 * max(update.shape) ** 0.5)
-        self.param_groups = [adam]
-        try:
-            super().step()
-        finally:
-            self.param_groups = [adam, muon]
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                momentum = self.state[p].setdefault("momentum", torch.zeros_like(p))
+                momentum.lerp_(p.grad, 1 - MOMENTUM)
+                update = orthogonal(p.grad.lerp(momentum, MOMENTUM).flatten(1))
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                p.add_(update.view_as(p), alpha=-group["lr"] * 0.2 * max(update.shape) ** 0.5)
 
 
-def adam(parameters: list[torch.nn.Parameter], rate: float, epsilon: float, weight_decay: float) -> torch.optim.AdamW:
-    """Adam, or AdamW with a weight decay."""
-    return torch.optim.AdamW(parameters, lr=rate, eps=epsilon, weight_decay=weight_decay, fused=True)
+def make(kind: str, parameters: list[torch.nn.Parameter], rate: float, epsilon: float, weight_decay: float
+         ) -> list[torch.optim.Optimizer]:  # fmt: skip
+    """The optimizers of a run: one that has all parameters (``adam``), or two that share them (``muon``)."""
+    if kind not in KINDS:
+        raise UnknownName("optimizer", kind, KINDS)
+    matrices = [p for p in parameters if kind == "muon" and p.ndim > 1]
+    others = [p for p in parameters if kind == "adam" or p.ndim <= 1]
+    adam = torch.optim.AdamW(others, lr=rate, eps=epsilon, weight_decay=weight_decay, fused=True)
+    return [adam, Muon(matrices, rate, weight_decay)] if matrices else [adam]
 
 
-OPTIMIZERS = {"adam": adam, "muon": Muon}
+KINDS = ("adam", "muon")

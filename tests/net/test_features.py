@@ -1,0 +1,82 @@
+"""What a network reads: the compiled statistics and features against numpy, and the memory they live in."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from sauvolanet.net import buffers
+from sauvolanet.net.architecture import Architecture
+from sauvolanet.net.features import Scale, features, features_numpy, statistics
+from sauvolanet.windows import mean_deviation_numpy
+
+pytest.importorskip("numba", reason="numba is not installed")
+
+WINDOWS = [(7,), (7, 15, 31, 63, 127), (7, 15, 23, 31, 39, 47, 55, 63), tuple(range(3, 23, 2)), (9, 201), (401,)]
+
+
+@pytest.mark.parametrize("windows", WINDOWS, ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (2, 9), (40, 13), (33, 1200)], ids=str)
+def test_statistics_of_a_region_are_those_of_the_page(windows: tuple[int, ...], shape: tuple[int, int]) -> None:
+    gray = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
+    gray[: shape[0] // 2] = 255  # the largest sums
+    scale = Scale(20.0, 1 / 200)
+    for rows, columns in (
+        (slice(0, shape[0]), slice(0, shape[1])),
+        (slice(shape[0] // 3, shape[0]), slice(shape[1] // 2, shape[1])),
+    ):
+        for threads in (1, 2):
+            mean, deviation = statistics(gray, windows, scale, (rows, columns), threads)
+            for i, window in enumerate(windows):
+                m, d = (v[rows, columns] for v in mean_deviation_numpy(gray, window))
+                assert np.abs(mean[..., i] - (m - 20) / 200).max() < 1e-6
+                assert np.abs(deviation[..., i] - np.maximum(d / 200, 1e-3)).max() < 2e-6
+
+
+@pytest.mark.parametrize("fold", [1, 2])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (17, 31), (40, 64)], ids=str)
+@pytest.mark.parametrize(
+    "names", [("gray",), ("gray", "mean", "deviation", "numbers"), ("deviation", "numbers", "mean"), ("mean",)], ids=str
+)
+@pytest.mark.parametrize("windows", WINDOWS[:4], ids=str)
+def test_features_in_any_order(
+    windows: tuple[int, ...], names: tuple[str, ...], shape: tuple[int, int], fold: int
+) -> None:
+    arch = Architecture(
+        kind="u", widths=((8,), (8,)), dilations=((1,), (1,)), features=names, fold=fold, windows=windows
+    )
+    rng = np.random.default_rng(2)
+    scaled = rng.random(shape, np.float32)
+    mean, deviation = rng.random((2, *shape, len(windows)), np.float32)
+    numbers = np.array([0.4, 0.1], np.float32)
+    for threads in (1, 2):
+        made = features(arch, scaled, mean, deviation, numbers, threads)
+        truth = np.full_like(made, np.nan)
+        features_numpy(arch, scaled, mean, deviation, numbers, truth)
+        assert np.array_equal(made, truth)
+
+
+def test_memory_comes_back_only_when_no_view_is_left() -> None:
+    gc.collect()
+    buffers._idle.clear()
+    first = buffers.empty(100, 1000)
+    view = first[10:20]
+    view[:] = 7
+    del first
+    second = buffers.empty(100, 1000)
+    second[:] = 1
+    assert (view == 7).all() and not np.shares_memory(view, second)
+    where = second.__array_interface__["data"][0]
+    del second
+    assert buffers.empty(100, 1000).__array_interface__["data"][0] == where
+
+
+def test_idle_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()
+    buffers._idle.clear()
+    monkeypatch.setattr(buffers, "KEEP", 1_000_000)
+    arrays = [buffers.empty(100_000) for _ in range(5)]
+    del arrays
+    assert 0 < sum(raw.nbytes for raw in buffers._idle.values()) <= 1_000_000
