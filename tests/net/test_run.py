@@ -43,9 +43,10 @@ def model(request: pytest.FixtureRequest) -> Model:
     return random_model(request.param)
 
 
-@pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 5), (9, 7), (20, 64), (17, 33)])
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 5), (9, 7), (20, 64), (17, 33), (5, 901)])
 @pytest.mark.parametrize(
-    ("inputs", "outputs", "size", "dilation"), [(1, 8, 3, 1), (11, 16, 3, 1), (16, 24, 3, 2), (5, 48, 1, 1)]
+    ("inputs", "outputs", "size", "dilation"),
+    [(1, 8, 3, 1), (11, 16, 3, 1), (40, 24, 3, 2), (5, 48, 1, 1), (3, 16, 3, 9)],
 )
 def test_convolution_kernel(height: int, width: int, inputs: int, outputs: int, size: int, dilation: int) -> None:
     rng = np.random.default_rng(height)

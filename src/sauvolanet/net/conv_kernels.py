@@ -1,8 +1,8 @@
 """Convolutions on (H, W, C) float32 arrays, compiled: the heart of both the runtime and the trainer.
 
 Sixteen (or eight) output channels of six (or eight) neighbouring pixels are held in registers while all taps and
-input channels pass by. Input rows are copied once into a small ring of rows with zero columns on both sides, so the
-inner loop knows no border, and rows outside the page are zeros. The truth is `convolve_numpy` in net/layers.py.
+input channels pass by. The inner loop knows no border: the few columns at the edges of the page are computed from a
+small copy with zeros around it. The truth is `convolve_numpy` in net/run.py.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from numba import njit
 
 from .vector import fma, load, positive, store
 
-RING = 40_000  # numbers in a ring of rows, 160 KB
+STRIP = 40_000  # numbers in the rows of a strip that its taps span, 160 KB
 
 
 @njit(nogil=True, cache=True)
-def _sixteen_by_six(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
+def _sixteen_by_six(x, taps, count, p, cin, w, wi, bias, bi, y, o, step, relu):
     a0 = load(bias, bi)
     b0 = load(bias, bi + 8)
     a1 = a2 = a3 = a4 = a5 = a0
     b1 = b2 = b3 = b4 = b5 = b0
-    for t in range(taps.shape[0]):
+    for t in range(count):
         q = taps[t] + p
         for _ in range(cin):
             w0 = load(w, wi)
@@ -58,10 +58,10 @@ def _sixteen_by_six(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
 
 
 @njit(nogil=True, cache=True)
-def _eight_by_eight(x, taps, p, cin, w, wi, bias, bi, y, o, step, relu):
+def _eight_by_eight(x, taps, count, p, cin, w, wi, bias, bi, y, o, step, relu):
     a0 = load(bias, bi)
     a1 = a2 = a3 = a4 = a5 = a6 = a7 = a0
-    for t in range(taps.shape[0]):
+    for t in range(count):
         q = taps[t] + p
         for _ in range(cin):
             w0 = load(w, wi)
@@ -108,79 +108,93 @@ def fill_ring(x, row, ring, slot, pad, channels):
 
 
 @njit(nogil=True, cache=True)
-def _fill_strip(x, row, line, left, right):
-    """Copy columns left … right − 1 of a row of x into line; what lies outside the page is zero."""
-    height, width, cin = x.shape
-    line[:] = 0
-    if 0 <= row < height:
-        first, last = max(left, 0), min(right, width)
-        source = x[row, first:last].reshape(-1)
-        line[(first - left) * cin : (first - left) * cin + source.shape[0]] = source
+def _edge(x, w, bias, out, row, begin, end, first, last, size, dilation, relu, copy, taps, spare):
+    """Columns begin … end − 1 of a row, six at a time, from a copy of their surroundings with zeros around the page.
+
+    first, last : the rows of taps that lie on the page.
+    """
+    width, cin = x.shape[1:]
+    cout, reach, pitch = bias.shape[0], (size // 2) * dilation, copy.shape[1]
+    flat = copy.reshape(-1)
+    wide = cout - cout % 16
+    for column in range(begin, end, 6):
+        copy[:] = 0
+        left, right = max(column - reach, 0), min(column + 6 + reach, width)
+        to = (left - column + reach) * cin
+        n = 0
+        for a in range(first, last):
+            source = x[row + (a - size // 2) * dilation, left:right].reshape(-1)
+            copy[a, to : to + source.shape[0]] = source
+            for b in range(size):
+                taps[n] = a * pitch + b * dilation * cin
+                n += 1
+        for block in range(0, wide, 16):
+            at = (block * size + first * 16) * size * cin
+            _sixteen_by_six(flat, taps, n, 0, cin, w, at, bias, block, spare, block, cout, relu)
+        if wide < cout:
+            at = (wide * size + first * 8) * size * cin
+            _eight_by_eight(flat, taps, n, 0, cin, w, at, bias, wide, spare, wide, cout, relu)
+        count = (min(column + 6, end) - column) * cout
+        out[column * cout : column * cout + count] = spare[:count]
 
 
 @njit(nogil=True, cache=True)
-def _convolve_strip(x, w, bias, y, y0, y1, left, right, size, dilation, relu):
-    """Columns left … right − 1 of rows y0 … y1 − 1."""
-    width, cin = right - left, x.shape[2]
-    cout = y.shape[2]
-    reach = (size // 2) * dilation
-    rows = 2 * reach + 1
-    ring = np.zeros((rows, (width + 2 * reach + 8) * cin), np.float32)
-    flat = ring.reshape(-1)
-    taps = np.zeros(size * size, np.intp)
-    spare = np.zeros(8 * cout, np.float32)
-    for row in range(y0 - reach, y0 + reach):
-        _fill_strip(x, row, ring[row % rows], left - reach, right + reach)
-    for i in range(y0, y1):
-        _fill_strip(x, i + reach, ring[(i + reach) % rows], left - reach, right + reach)
-        for a in range(size):
-            slot = (i + (a - size // 2) * dilation) % rows
-            for b in range(size):
-                taps[a * size + b] = slot * ring.shape[1] + b * dilation * cin
-        out = y[i, left:right].reshape(-1)
-        wide = cout - cout % 16
-        for block in range(0, wide, 16):
-            at = block * size * size * cin
-            if width >= 6:
-                for j in range(0, width - 5, 6):
-                    _sixteen_by_six(flat, taps, j * cin, cin, w, at, bias, block, out, j * cout + block, cout, relu)
-                if width % 6:
-                    j = width - 6
-                    _sixteen_by_six(flat, taps, j * cin, cin, w, at, bias, block, out, j * cout + block, cout, relu)
-            else:
-                _sixteen_by_six(flat, taps, 0, cin, w, at, bias, block, spare, block, cout, relu)
-        if wide < cout:
-            at = wide * size * size * cin
-            if width >= 8:
-                for j in range(0, width - 7, 8):
-                    _eight_by_eight(flat, taps, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
-                if width % 8:
-                    j = width - 8
-                    _eight_by_eight(flat, taps, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
-            else:
-                _eight_by_eight(flat, taps, 0, cin, w, at, bias, wide, spare, wide, cout, relu)
-        if width < 6:
-            out[:] = spare[: width * cout]
-        elif width < 8:
-            for j in range(width):
-                for c in range(wide, cout):
-                    out[j * cout + c] = spare[j * cout + c]
+def _inside(x, w, bias, out, begin, end, first, taps, count, size, cin, relu):
+    """Columns begin … end − 1 of a row, at least eight, whose surroundings lie on the page."""
+    cout = bias.shape[0]
+    wide = cout - cout % 16
+    for block in range(0, wide, 16):
+        at = (block * size + first * 16) * size * cin
+        for j in range(begin, end - 5, 6):
+            _sixteen_by_six(x, taps, count, j * cin, cin, w, at, bias, block, out, j * cout + block, cout, relu)
+        if (end - begin) % 6:  # the last ones again, together with some that are done
+            j = end - 6
+            _sixteen_by_six(x, taps, count, j * cin, cin, w, at, bias, block, out, j * cout + block, cout, relu)
+    if wide < cout:
+        at = (wide * size + first * 8) * size * cin
+        for j in range(begin, end - 7, 8):
+            _eight_by_eight(x, taps, count, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
+        if (end - begin) % 8:
+            j = end - 8
+            _eight_by_eight(x, taps, count, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
 
 
 @njit(nogil=True, cache=True)
 def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
     """Rows y0 … y1 − 1 of the convolution of x (H, W, Cin) into y (H, W, Cout); w packed by `pack`.
 
-    size : 1 or 3. dilation : distance of the taps. Zero padding keeps the size of the page. The page is walked in
-    strips of columns whose ring of rows stays in the second cache.
+    size : 1 or 3. dilation : distance of the taps. Zero padding keeps the size of the page: taps in rows beyond it
+    are left out. The page is walked in strips of columns whose rows stay in the second cache.
     """
-    width, cin = x.shape[1], x.shape[2]
-    rows = 2 * (size // 2) * dilation + 1
-    strips = 1 + (width * cin * rows) // RING
+    height, width, cin = x.shape
+    half = size // 2
+    reach = half * dilation
+    flat = x.reshape(-1)
+    taps, edge_taps = np.empty(size * size, np.intp), np.empty(size * size, np.intp)
+    copy = np.empty((size, (8 + 2 * reach) * cin), np.float32)
+    spare = np.empty(8 * bias.shape[0], np.float32)
+    strips = max(1, min((width * cin * (2 * reach + 1)) // STRIP, width // 32))
     for strip in range(strips):
-        _convolve_strip(
-            x, w, bias, y, y0, y1, width * strip // strips, width * (strip + 1) // strips, size, dilation, relu
-        )
+        left, right = width * strip // strips, width * (strip + 1) // strips
+        begin = max(left, reach) if left == 0 else left
+        end = min(right, width - reach) if right == width else right
+        if end - begin < 8:
+            begin = end = right
+        for i in range(y0, y1):
+            first = half if i < dilation else 0
+            last = half + 1 if i + dilation >= height else size
+            count = 0
+            for a in range(first, last):
+                for b in range(size):
+                    taps[count] = ((i + (a - half) * dilation) * width + (b - half) * dilation) * cin
+                    count += 1
+            out = y[i].reshape(-1)
+            if begin > left:
+                _edge(x, w, bias, out, i, left, begin, first, last, size, dilation, relu, copy, edge_taps, spare)
+            if end > begin:
+                _inside(flat, w, bias, out, begin, end, first, taps, count, size, cin, relu)
+            if right > end:
+                _edge(x, w, bias, out, i, end, right, first, last, size, dilation, relu, copy, edge_taps, spare)
 
 
 def pack(weights: np.ndarray) -> np.ndarray:
