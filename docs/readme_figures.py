@@ -47,21 +47,19 @@ def table(data: Path) -> str:
     return "\n".join(rows)
 
 
+def put(file: Path, mark: str, text: str) -> None:
+    """Replace what stands between two marks of a Markdown file."""
+    pattern = rf"(<!-- {mark} -->\n).*?(<!-- end of {mark} -->)"
+    file.write_text(re.sub(pattern, lambda m: f"{m[1]}{text}\n{m[2]}", file.read_text(), flags=re.DOTALL))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     args = parser.parse_args()
     picture()
     text = table(args.data)
-    readme = ROOT / "README.md"
-    marked = re.sub(
-        r"(<!-- accuracy -->\n).*?(<!-- end of accuracy -->)",
-        lambda m: f"{m[1]}{text}\n{m[2]}",
-        readme.read_text(),
-        flags=re.DOTALL,
-    )
-    readme.write_text(marked)
-    print(text)
+    put(ROOT / "README.md", "accuracy", text)
 
 
 if __name__ == "__main__":

@@ -89,25 +89,6 @@ def _eight_by_eight(x, taps, count, p, cin, w, wi, bias, bi, y, o, step, relu):
 
 
 @njit(nogil=True, cache=True)
-def fill_ring(x, row, ring, slot, pad, channels):
-    """Copy row ``row`` of x (zeros if outside) into the ring, ``channels`` apart, behind ``pad`` zero columns."""
-    height, width, cin = x.shape
-    line = ring[slot]
-    if row < 0 or row >= height:
-        line[:] = 0
-        return
-    source = x[row]
-    at = pad * channels
-    if channels == cin:
-        flat = source.reshape(-1)
-        line[at : at + flat.shape[0]] = flat
-    else:
-        for j in range(width):
-            for c in range(cin):
-                line[at + j * channels + c] = source[j, c]
-
-
-@njit(nogil=True, cache=True)
 def _edge(x, w, bias, out, row, begin, end, first, last, size, dilation, relu, copy, taps, spare):
     """Columns begin … end − 1 of a row, six at a time, from a copy of their surroundings with zeros around the page.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .conv_kernels import fill_ring
 from .vector import fma, load, store
 
 
@@ -49,26 +48,89 @@ def _outer(x, p, cin, grad, o, cout, width, rows, pitch, total, at, step):
 
 
 @njit(nogil=True, cache=True)
+def _outer_sixteen(x, p, cin, grad, o, cout, width, rows, pitch, total, at, step):
+    """total[6 inputs, 16 outputs] += Σ over rows × width pixels of x ⊗ grad."""
+    a0 = load(total, at)
+    b0 = load(total, at + 8)
+    a1 = load(total, at + step)
+    b1 = load(total, at + step + 8)
+    a2 = load(total, at + 2 * step)
+    b2 = load(total, at + 2 * step + 8)
+    a3 = load(total, at + 3 * step)
+    b3 = load(total, at + 3 * step + 8)
+    a4 = load(total, at + 4 * step)
+    b4 = load(total, at + 4 * step + 8)
+    a5 = load(total, at + 5 * step)
+    b5 = load(total, at + 5 * step + 8)
+    for r in range(rows):
+        q = p + r * pitch
+        s = o + r * width * cout
+        for _ in range(width):
+            g = load(grad, s)
+            h = load(grad, s + 8)
+            a0 = fma(g, x, q, a0)
+            b0 = fma(h, x, q, b0)
+            a1 = fma(g, x, q + 1, a1)
+            b1 = fma(h, x, q + 1, b1)
+            a2 = fma(g, x, q + 2, a2)
+            b2 = fma(h, x, q + 2, b2)
+            a3 = fma(g, x, q + 3, a3)
+            b3 = fma(h, x, q + 3, b3)
+            a4 = fma(g, x, q + 4, a4)
+            b4 = fma(h, x, q + 4, b4)
+            a5 = fma(g, x, q + 5, a5)
+            b5 = fma(h, x, q + 5, b5)
+            q += cin
+            s += cout
+    store(total, at, a0)
+    store(total, at + 8, b0)
+    store(total, at + step, a1)
+    store(total, at + step + 8, b1)
+    store(total, at + 2 * step, a2)
+    store(total, at + 2 * step + 8, b2)
+    store(total, at + 3 * step, a3)
+    store(total, at + 3 * step + 8, b3)
+    store(total, at + 4 * step, a4)
+    store(total, at + 4 * step + 8, b4)
+    store(total, at + 5 * step, a5)
+    store(total, at + 5 * step + 8, b5)
+
+
+@njit(nogil=True, cache=True)
 def weight_gradient(x, grad, total, size, dilation):
-    """total (size², Cin rounded up to 8, Cout) += gradient of the weights from one patch."""
-    height, width = x.shape[:2]
+    """total (size², `rounded` inputs, Cout) += gradient of the weights from one patch.
+
+    The rows of total behind the inputs take what lies behind a pixel's channels in memory; nobody reads them.
+    """
+    height, width, cin = x.shape
     cout = grad.shape[2]
     channels = total.shape[1]
     reach = (size // 2) * dilation
-    padded = np.zeros((height + 2 * reach, (width + 2 * reach) * channels), np.float32)
+    pitch = (width + 2 * reach) * cin
+    flat = np.zeros((height + 2 * reach) * pitch + 8, np.float32)
+    padded = flat[: (height + 2 * reach) * pitch].reshape(height + 2 * reach, pitch)
     for row in range(height):
-        fill_ring(x, row, padded, row + reach, reach, channels)
-    pitch = padded.shape[1]
-    flat, flat_grad, flat_total = padded.reshape(-1), grad.reshape(-1), total.reshape(-1)
-    chunk = max(1, 4096 // (width * channels))  # rows whose inputs stay in the first cache
+        padded[row + reach, reach * cin : (reach + width) * cin] = x[row].reshape(-1)
+    flat_grad, flat_total = grad.reshape(-1), total.reshape(-1)
+    chunk = max(1, 4096 // (width * cin))  # rows whose inputs stay in the first cache
+    wide = cout - cout % 16
     for i in range(0, height, chunk):
         rows = min(chunk, height - i)
         for t in range(size * size):
-            p = (i + (t // size) * dilation) * pitch + (t % size) * dilation * channels
-            for c in range(0, channels, 8):
-                for o in range(0, cout, 8):
-                    _outer(flat, p + c, channels, flat_grad, i * width * cout + o, cout, width, rows, pitch,
-                           flat_total, (t * channels + c) * cout + o, cout)  # fmt: skip
+            p = (i + (t // size) * dilation) * pitch + (t % size) * dilation * cin
+            for o in range(0, wide, 16):
+                for c in range(0, cin, 6):
+                    _outer_sixteen(flat, p + c, cin, flat_grad, i * width * cout + o, cout, width, rows, pitch,
+                                   flat_total, (t * channels + c) * cout + o, cout)  # fmt: skip
+            if wide < cout:
+                for c in range(0, cin, 8):
+                    _outer(flat, p + c, cin, flat_grad, i * width * cout + wide, cout, width, rows, pitch,
+                           flat_total, (t * channels + c) * cout + wide, cout)  # fmt: skip
+
+
+def rounded(inputs: int) -> int:
+    """Inputs for which `weight_gradient` needs room: it takes six or eight at a time."""
+    return max(-(-inputs // 6) * 6, -(-inputs // 8) * 8)
 
 
 @njit(nogil=True, cache=True)

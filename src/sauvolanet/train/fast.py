@@ -23,6 +23,7 @@ from ..net.grad_kernels import (
     normalise,
     normalise_gradient,
     normalise_sums,
+    rounded,
     sum_cells,
     weight_gradient,
 )
@@ -66,7 +67,7 @@ def _gradients(
 ) -> tuple[Any, np.ndarray]:
     size = weight.shape[2]
     cin, cout = x.shape[3], grad.shape[3]
-    totals = np.zeros((len(x), size * size, -(-cin // 8) * 8, cout), np.float32)
+    totals = np.zeros((len(x), size * size, rounded(cin), cout), np.float32)
     _over_batch(len(x), lambda n: weight_gradient(x[n], grad[n], totals[n], size, dilation))
     for_weight = totals.sum(0)[:, :cin].reshape(size, size, cin, cout).transpose(3, 2, 0, 1)
     if not need_input:

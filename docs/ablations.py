@@ -1,0 +1,100 @@
+"""What each part of the second network is worth: short training runs that differ in one thing, judged by validation.
+
+python docs/ablations.py --data DIR --out RUNS [--steps 800] [NAME …]
+
+Every run has its folder under RUNS and can be stopped and started again. The table goes to docs/design-notes.md, the
+figures to docs/runs/ablations.csv. Test sets are not read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+from readme_figures import ROOT, put
+
+from sauvolanet.page import PageNumbers
+from sauvolanet.synth import measure
+from sauvolanet.train.export import to_model
+from sauvolanet.train.loop import Run
+from sauvolanet.train.memory import keep_memory
+from sauvolanet.train.settings import PRESETS, Settings, with_changes
+
+TABLE = ROOT / "docs" / "runs" / "ablations.csv"
+CHANGES: dict[str, dict[str, str]] = {
+    "as it is": {},
+    "without the constants 0 and 1": {"architecture.constants": "[]"},
+    "without the page's numbers": {"architecture.features": '["gray", "mean", "deviation"]'},
+    "without context: gray alone": {"architecture.features": '["gray"]'},
+    "instance normalisation": {"architecture.norm": "instance"},
+    "the paper's hinge loss": {"loss": "hinge", "alpha": "16.0"},
+    "without refinement": {"architecture.refine": "0"},
+    "refinement through 8 channels": {"architecture.refine": "8"},
+    "narrower: 8-16-24-32": {"architecture.widths": "[[8,8],[16,16],[24,24],[32,32]]"},
+    "wider: 24-24-32-48": {"architecture.widths": "[[24,24],[24,24],[32,32],[48,48]]"},
+    "Adam instead of Muon": {"optimizer": "adam"},
+    "no change of tone, noise or blur": {"tone": "0.0", "noise": "0.0", "blur": "0.0"},
+}
+
+
+def settings(name: str, steps: int) -> Settings:
+    """The swift preset, shortened, with one change."""
+    short = replace(
+        PRESETS["swift"], steps=steps, warmup=steps // 10, patch=160, validate_every=steps, checkpoint_every=200
+    )
+    return with_changes(short, CHANGES[name])
+
+
+def run(name: str, steps: int, data: str, out: Path) -> dict[str, object]:
+    """Train one variant (or go on with it); a row of the table."""
+    folder = out / "".join(c if c.isalnum() else "-" for c in name)
+    folder.mkdir(parents=True, exist_ok=True)
+    trained = Run(settings(name, steps), data, folder, f"python docs/ablations.py {name!r}")
+    trained.train()
+    model = to_model(trained.average, "ablation", trained.settings.scaling, {})
+    about = model.about
+    other = measure(lambda gray: gray < model.surface(gray, PageNumbers.of(gray)))["mean"]
+    last = trained.history[-1]
+    scores = {n: round(v, 2) for n, v in last.items() if n not in ("step", "seconds", "loss", "alpha")}
+    return {
+        "change": name,
+        "steps": steps,
+        "parameters": about["parameters"],
+        "multiply-adds per pixel": round(about["macs_per_pixel"]),
+        **scores,
+        "other kinds": round(other, 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="variants to run; all unless given")
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--steps", type=int, default=800)
+    args = parser.parse_args()
+    keep_memory()
+    known = list(csv.DictReader(TABLE.open(newline=""))) if TABLE.exists() else []
+    rows = {row["change"]: row for row in known if int(row["steps"]) == args.steps}
+    for name in args.names or CHANGES:
+        rows[name] = run(name, args.steps, args.data, args.out)
+        ordered = [rows[n] for n in CHANGES if n in rows]
+        with TABLE.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(ordered[0]))
+            writer.writeheader()
+            writer.writerows(ordered)
+        put(ROOT / "docs" / "design-notes.md", "ablations", markdown(ordered))
+
+
+def markdown(rows: list[dict[str, object]]) -> str:
+    """The table of the design notes."""
+    skipped = ("steps",)
+    names = [n for n in rows[0] if n not in skipped]
+    lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(str(row[n]) for n in names) + " |" for row in rows])
+
+
+if __name__ == "__main__":
+    main()
