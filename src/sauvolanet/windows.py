@@ -65,24 +65,37 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def run_bands(height: int, threads: int | None, work: Callable[[int, int], Any], least: int = 16) -> list[Any]:
+def run_bands(
+    height: int, threads: int | None, work: Callable[[int, int], Any], least: int = 16, pieces: int = 1
+) -> list[Any]:
     """Run ``work(first, last)`` on bands of rows that together cover ``range(height)``; results in order.
 
-    threads : number of bands; None means all cores; 1 runs in the caller's thread. No band has fewer than ``least``
-        rows. The pool belongs to the process: after a fork the child makes its own.
+    threads : None means all cores; 1 runs in the caller's thread. pieces : bands per thread; threads take the next one
+        as they become free, so that a slow one holds nobody up. No band has fewer than ``least`` rows. The pool
+        belongs to the process: after a fork the child makes its own.
     """
     global _pool
     count = max(1, min(threads or cores(), height // least))
     if count == 1:
         return [work(0, height)]
-    edges = [height * i // count for i in range(count + 1)]
+    bands = min(count * pieces, height // least)
+    edges = [height * i // bands for i in range(bands + 1)]
+    results: list[Any] = [None] * bands
+    tickets = iter(range(bands))
+
+    def take() -> None:
+        for i in tickets:
+            results[i] = work(edges[i], edges[i + 1])
+
     with _lock:
         if _pool is None or _pool[0] != os.getpid():
             _pool = (os.getpid(), ThreadPoolExecutor(max(cores(), 2), thread_name_prefix="sauvolanet"))
         pool = _pool[1]
-    others = [pool.submit(work, edges[i], edges[i + 1]) for i in range(1, count)]
-    first = work(edges[0], edges[1])
-    return [first, *(other.result() for other in others)]
+    others = [pool.submit(take) for _ in range(count - 1)]
+    take()
+    for other in others:
+        other.result()
+    return results
 
 
 def histogram(gray: Gray) -> npt.NDArray[np.int64]:

@@ -131,7 +131,7 @@ def convolve(x: Array, layer: Layer, threads: int | None, first: int = 0, last: 
     size = layer.weight.shape[2]
     last = len(x) if last is None else last
     run_bands(last - first, threads, lambda a, b: kernels.convolve(x, layer.packed, layer.bias, out, first + a, first + b,
-                                                                   size, layer.dilation, layer.relu), least=8)  # fmt: skip
+                                                                   size, layer.dilation, layer.relu), least=8, pieces=4)  # fmt: skip
     return out
 
 
@@ -292,7 +292,7 @@ class Network:
                 attend(logits[inner], change, mean[here], deviation[here], self.k, self.r, constants, attention[a:b],
                        threshold[a:b])  # fmt: skip
 
-        run_bands(shape[0], threads, work)
+        run_bands(shape[0], threads, work, pieces=4)
         return threshold, attention
 
 
@@ -304,7 +304,7 @@ def row_sums(z: Array, threads: int | None) -> npt.NDArray[np.float64]:
         wide = z.astype(np.float64)
         out[:, 0], out[:, 1] = wide.sum(1), (wide * wide).sum(1)
     else:
-        run_bands(len(z), threads, lambda a, b: kernels.row_sums(z[a:b], out[a:b]))
+        run_bands(len(z), threads, lambda a, b: kernels.row_sums(z[a:b], out[a:b]), pieces=4)
     return out
 
 
@@ -320,7 +320,7 @@ def normalise(z: Array, scale: Array, shift: Array, threads: int | None) -> Arra
     kernels = compiled("sauvolanet.net.feature_kernels")
     if kernels is None:
         return np.maximum(z * scale + shift, 0)
-    run_bands(len(z), threads, lambda a, b: kernels.normalise(z[a:b], scale, shift))
+    run_bands(len(z), threads, lambda a, b: kernels.normalise(z[a:b], scale, shift), pieces=4)
     return z
 
 

@@ -27,7 +27,7 @@ from ..net.grad_kernels import (
     sum_cells,
     weight_gradient,
 )
-from ..windows import cores, run_bands
+from ..windows import run_bands
 
 USE = True
 THREADS: int | None = None
@@ -40,14 +40,7 @@ def usable(x: Tensor, outputs: int) -> bool:
 
 def _over_batch(count: int, work: Callable[[int], Any]) -> None:
     """Run work(n) for every patch of the batch; threads take the next one as they become free."""
-    tickets = iter(range(count))
-
-    def take(*_: int) -> None:
-        for n in tickets:
-            work(n)
-
-    threads = min(THREADS or cores(), count)
-    run_bands(threads, threads, take, least=1)
+    run_bands(count, THREADS, lambda first, last: [work(n) for n in range(first, last)], least=1, pieces=count)
 
 
 def _array(x: Tensor) -> np.ndarray:
