@@ -26,11 +26,13 @@ SURFACES = [{"model": "original"}, {"method": "sauvola"}, {"method": "otsu"}]
 
 def test_public_names() -> None:
     assert sorted(sauvolanet.__all__) == [
-        "Binarizer", "Explanation", "SauvolanetError", "__version__", "binarize", "evaluate", "explain", "normalize", "threshold",
+        "Binarizer", "Explanation", "SauvolanetError", "__version__", "binarize", "binarize_many", "evaluate", "explain",
+        "normalize", "threshold",
     ]  # fmt: skip
     assert callable(sauvolanet.binarize)
     assert callable(sauvolanet.explain)
     assert callable(sauvolanet.evaluate)
+    assert callable(sauvolanet.binarize_many)
 
 
 @settings(max_examples=20, deadline=None)

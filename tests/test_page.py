@@ -55,6 +55,12 @@ def test_sixteen_bits_are_rescaled_not_clipped(tmp_path: Path) -> None:
         assert to_gray(page).tolist() == [[0, 0, 128, 255]]
 
 
+@pytest.mark.parametrize("white", [1, 255, 65535])
+def test_floats_of_an_image_are_rescaled(white: int) -> None:
+    page = Image.fromarray(np.array([[0, white / 2, white]], np.float32))
+    assert to_gray(page).tolist() == [[0, 128, 255]]
+
+
 def test_palette_transparency_and_bilevel() -> None:
     palette = Image.new("P", (2, 1))
     palette.putpalette([10, 10, 10, 200, 200, 200])
@@ -76,7 +82,8 @@ def test_orientation_is_applied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "kind"),
     [(np.zeros((2, 2, 5)), UsageError), (np.zeros(4), UsageError), (np.array([["a"]]), UsageError), (np.array([[np.nan]]), UsageError),
-     (np.array([[-1]]), UsageError), (np.array([[300]]), UsageError), (np.zeros((0, 4)), UnreadablePage)],
+     (np.array([[-1]]), UsageError), (np.array([[300]]), UsageError), (np.array([[0.0, 255.0]]), UsageError),
+     (np.zeros((0, 4)), UnreadablePage)],
 )  # fmt: skip
 def test_what_is_no_page(page: np.ndarray, kind: type[Exception]) -> None:
     with pytest.raises(kind):

@@ -23,6 +23,7 @@ _PUBLIC = {
     "Explanation": "explain",
     "explain": "explain",
     "evaluate": "evaluate",
+    "binarize_many": "files",
     "SauvolanetError": "errors",
 }
 __all__ = ["__version__", *_PUBLIC]

@@ -26,7 +26,8 @@ def to_gray(image: Any) -> Gray:
 
     image : PIL image, or array (H, W), (H, W, 1), (H, W, 2) gray + alpha, (H, W, 3) RGB or (H, W, 4) RGBA.
         uint8 as it is; bool False = black; uint16 and other unsigned integers over their type's range;
-        float 0 … 1 (values outside are clipped, NaN is an error); signed integers must lie in 0 … 255.
+        float 0 … 1 (what resampling puts a little outside is clipped; NaN, and values above 2, are errors);
+        signed integers must lie in 0 … 255.
     """
     if hasattr(image, "getexif") and hasattr(image, "convert"):
         return _from_pil(image)
@@ -49,6 +50,8 @@ def _to_eight_bits(array: npt.NDArray[Any]) -> Gray:
     if kind == "f":
         if np.isnan(array).any():
             raise UsageError("the page contains NaN")
+        if array.max() > 2:  # it would become a white page
+            raise UsageError(f"a page of {array.dtype} must hold values from 0 to 1; divide by its white, such as 255")
         return np.rint(np.clip(array, 0, 1) * 255).astype(np.uint8)
     if kind == "u":
         top = np.iinfo(array.dtype).max
@@ -91,8 +94,8 @@ def _from_pil(image: Image) -> Gray:
             wide = np.asarray(image)
             return _to_eight_bits(np.clip(wide, 0, 65535).astype(np.uint16))
         if image.mode == "F":
-            values = np.asarray(image)
-            return _to_eight_bits(values if values.max() <= 1 else values / 255)
+            values = np.asarray(image)  # the file does not say which level is white
+            return _to_eight_bits(values / next((white for white in (1, 255) if values.max() <= white), 65535))
         if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
             return _from_array(np.asarray(image.convert("RGBA")))
         return np.ascontiguousarray(image.convert("L"), dtype=np.uint8)

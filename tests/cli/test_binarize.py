@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -152,8 +153,21 @@ def test_pipe(scans: Path, tmp_path: Path) -> None:
         assert done.stdout.startswith(start)
         assert run(scans / "1.png", "-o", tmp_path / f"a.{format}") == 0
         assert (tmp_path / f"a.{format}").read_bytes() == done.stdout
-    done = subprocess.run([*COMMAND, "-"], input=b"no image", capture_output=True)
-    assert (done.returncode, done.stdout) == (4, b"")
+    for data, reason in {b"no image": b"standard input is not an image", b"": b"standard input is empty"}.items():
+        done = subprocess.run([*COMMAND, "-"], input=data, capture_output=True)
+        assert (done.returncode, done.stdout) == (4, b"")
+        assert reason in done.stderr
+
+
+def test_several_pages_are_no_single_png(scans: Path, tmp_path: Path) -> None:
+    pages = [Image.open(scans / f"{i}.png") for i in range(3)]
+    pages[0].save(tmp_path / "book.tif", save_all=True, append_images=pages[1:])
+    done = subprocess.run([*COMMAND, str(tmp_path / "book.tif"), "-o", "-"], capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"book.tif has 3 pages and PNG holds one; use --format tiff or pdf" in done.stderr
+    done = subprocess.run([*COMMAND, str(tmp_path / "book.tif"), "-o", "-", "--format", "tiff"], capture_output=True)
+    with Image.open(io.BytesIO(done.stdout)) as book:
+        assert book.n_frames == 3
 
 
 def test_full_pipe_is_5(scans: Path) -> None:

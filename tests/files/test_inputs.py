@@ -73,6 +73,11 @@ def test_named_files_may_have_any_suffix_and_count_once(tmp_path: Path) -> None:
     assert outputs(tmp_path / "a.scan", tmp_path / "a.scan") == ["a"]
 
 
+def test_a_file_named_in_two_ways_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree(tmp_path, "a.png"))
+    assert outputs("a.png", "./a.png", tmp_path / "a.png") == ["a"]
+
+
 def test_same_name_from_two_folders(tmp_path: Path) -> None:
     tree(tmp_path, "x/a.png", "y/a.png", "x/z/a.png", "y/z/a.png")
     with pytest.raises(UsageError, match="would both become"):

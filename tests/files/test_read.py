@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import io
 import struct
+import threading
+import warnings
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +115,30 @@ def test_our_limit_replaces_that_of_pillow(gray: np.ndarray, monkeypatch: pytest
     with pytest.raises(PageTooLarge, match="more than 10799"):
         read(data, max_pixels=120 * 90 - 1)
     assert len(read(data, max_pixels=120 * 90)) == 1
+
+
+def test_threads_decode_at_the_same_time(gray: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads meet inside the decoder; what is changed for them is put back when the last one leaves."""
+    meet = threading.Barrier(2, timeout=30)
+
+    def to_gray_together(image: object) -> np.ndarray:
+        meet.wait()
+        return to_gray(image)
+
+    monkeypatch.setattr("sauvolanet.files.read.to_gray", to_gray_together)
+    before = Image.MAX_IMAGE_PIXELS, warnings.filters[:]
+    data = saved(Image.fromarray(gray), "PNG")
+    with ThreadPoolExecutor(2) as pool:
+        pages = list(pool.map(read, [data, data]))
+    assert all((page.gray == gray).all() for (page,) in pages)
+    assert before == (Image.MAX_IMAGE_PIXELS, warnings.filters)
+
+
+@pytest.mark.parametrize("format", ["PNG", "BMP", "TIFF", "JPEG"])
+def test_whole_resolutions_stay_whole(gray: np.ndarray, format: str) -> None:
+    """PNG and BMP count pixels per metre, of which 300 dpi is no whole number."""
+    (page,) = read(saved(Image.fromarray(gray), format, dpi=(300, 600)))
+    assert page.dpi == (300, 600)
 
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])

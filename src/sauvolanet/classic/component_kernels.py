@@ -1,4 +1,4 @@
-"""Compiled union of runs into components; the truth is `components.link_numpy`."""
+"""Compiled union of runs into components, and flooding from seeds; the truth is in components.py."""
 
 from __future__ import annotations
 
@@ -33,3 +33,25 @@ def link(row, first, last, reach):
     for i in range(len(row)):
         parent[i] = root(parent, i)
     return parent
+
+
+@njit(nogil=True, cache=True)
+def flood(mask, seeds, kept, stack):
+    """Set ``kept`` on the 8-connected components of the mask that hold a seed; the stack has room for the mask."""
+    height, width = mask.shape
+    for row in range(height):
+        for column in range(width):
+            if not seeds[row, column] or not mask[row, column] or kept[row, column]:
+                continue
+            kept[row, column] = True
+            stack[0] = row * width + column
+            count = 1
+            while count:
+                count -= 1
+                y, x = divmod(stack[count], width)
+                for i in range(max(y - 1, 0), min(y + 2, height)):
+                    for j in range(max(x - 1, 0), min(x + 2, width)):
+                        if mask[i, j] and not kept[i, j]:
+                            kept[i, j] = True
+                            stack[count] = i * width + j
+                            count += 1

@@ -49,6 +49,10 @@ def runs_of(mask: Ink, diagonal: bool = True) -> Runs:
 
 def touching(mask: Ink, seeds: Ink) -> Ink:
     """The 8-connected components of a mask (True = inside) that hold at least one seed (True)."""
+    if kernels := compiled("sauvolanet.classic.component_kernels"):
+        kept = np.zeros_like(mask)
+        kernels.flood(mask, seeds, kept, np.empty(np.count_nonzero(mask), np.int64))
+        return kept
     runs = runs_of(mask)
     counts = np.zeros(seeds.size + 1, np.int32)
     np.cumsum((seeds & mask).reshape(-1), out=counts[1:])

@@ -7,8 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from ..windows import Gray, Ink, Surface, histogram, run_bands
+from ..windows import Gray, Ink, Surface, compiled, histogram, run_bands
 from .components import touching
+
+KERNELS = "sauvolanet.classic.edge_kernels"
 
 
 class Gradient:
@@ -65,6 +67,10 @@ def _in_blocks(height: int, threads: int | None, block: Callable[[int, int], Non
 
 def _along_rows(values: Surface, weights: Surface) -> Surface:
     """Correlation along the rows, the page's edge repeated."""
+    if kernels := compiled(KERNELS):
+        result = np.empty_like(values)
+        kernels.along_rows(values, weights, result)
+        return result
     reach = len(weights) // 2
     padded = np.pad(values, ((0, 0), (reach, reach)), "edge")
     result = weights[0] * padded[:, : values.shape[1]]
@@ -75,6 +81,10 @@ def _along_rows(values: Surface, weights: Surface) -> Surface:
 
 def _along_columns(values: Surface, start: int, weights: Surface, first: int, last: int, height: int) -> Surface:
     """Correlation along the columns for the page's rows first … last − 1; ``values`` begin at the page's row start."""
+    if kernels := compiled(KERNELS):
+        result = np.empty((last - first, values.shape[1]), np.float32)
+        kernels.along_columns(values, start, weights, first, height, result)
+        return result
     reach = len(weights) // 2
     padded = values[np.clip(np.arange(first - reach, last + reach), 0, height - 1) - start]
     result = weights[0] * padded[: last - first]
@@ -87,6 +97,9 @@ def _ridges(gx: Surface, gy: Surface, magnitude: Surface) -> Ink:
     """Pixels (True) no smaller than both neighbours along the gradient, which are interpolated; none on the rim."""
     ridge = np.zeros(magnitude.shape, bool)
     if min(magnitude.shape) < 3:
+        return ridge
+    if kernels := compiled(KERNELS):
+        kernels.ridges(gx, gy, magnitude, ridge)
         return ridge
     height, width = magnitude.shape
     gx, gy = gx[1:-1, 1:-1], gy[1:-1, 1:-1]
@@ -110,9 +123,13 @@ def _ridges(gx: Surface, gy: Surface, magnitude: Surface) -> Ink:
 
 def thin_once(mask: Ink) -> Ink:
     """One round of thinning by Guo and Hall (True = inside), as Matlab's ``bwmorph(…, 'thin', 1)``."""
+    kernels = compiled(KERNELS)
     for first in (True, False):
         result = np.empty_like(mask)
-        _in_blocks(mask.shape[0], 1, partial(_thin_rows, np.pad(mask, 1), first, result))
+        if kernels:
+            kernels.thin(mask, first, result)
+        else:
+            _in_blocks(mask.shape[0], 1, partial(_thin_rows, np.pad(mask, 1), first, result))
         mask = result
     return mask
 
@@ -132,14 +149,16 @@ def _thin_rows(padded: Ink, first: bool, result: Ink, a: int, b: int) -> None:
     result[a:b] = p[1:-1, 1:-1] & ~((crossings == 1) & (pairs >= 2) & (pairs <= 3) & ~side)
 
 
-def stroke_width(gray: Gray, edges: Ink) -> int:
+def stroke_width(edges: Ink) -> int:
     """The most frequent distance, along the rows, between neighbouring places where an edge (True) begins.
 
-    Only beginnings count whose pixel is at least as light as the next one (Su, Lu and Tan 2012, Algorithm 1);
-    3 where there are none.
+    That is the distance between the two sides of a stroke, as Su, Lu and Tan 2012 ask for; their Algorithm 1, taken by
+    the letter, keeps the left sides only and measures from stroke to stroke. 3 where there are no edges.
     """
-    begins = ~edges[:, :-1] & edges[:, 1:] & (gray[:, :-1] >= gray[:, 1:])
-    row, column = np.nonzero(begins)
-    apart = np.diff(column)[np.diff(row) == 0]
-    counts = np.bincount(apart[apart < 256], minlength=3)
-    return int(counts[2:].argmax()) + 2 if counts[2:].any() else 3
+    if kernels := compiled(KERNELS):
+        counts = kernels.distances(edges)
+    else:
+        row, column = np.nonzero(~edges[:, :-1] & edges[:, 1:])
+        apart = np.diff(column)[np.diff(row) == 0]
+        counts = np.bincount(apart[apart < 256], minlength=256)
+    return int(counts.argmax()) if counts.any() else 3

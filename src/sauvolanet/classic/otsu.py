@@ -6,7 +6,7 @@ import numpy as np
 
 from ..options import Method
 from ..page import PageNumbers
-from ..windows import Gray, Ink, Surface
+from ..windows import Gray, Ink, Surface, histogram, run_bands
 
 
 def threshold_otsu(gray: Gray, *, threads: int | None = 1, ink: bool = False) -> Surface | Ink:
@@ -22,8 +22,13 @@ def threshold_otsu(gray: Gray, *, threads: int | None = 1, ink: bool = False) ->
     >>> threshold_otsu(np.array([[10, 10, 200, 210]], np.uint8)).tolist()
     [[11.0, 11.0, 11.0, 11.0]]
     """
-    level = PageNumbers.of(gray).otsu()
-    return gray < level if ink else np.full(gray.shape, level, np.float32)
+    height = gray.shape[0]
+    level = PageNumbers(sum(run_bands(height, threads, lambda a, b: histogram(gray[a:b])))).otsu()
+    if not ink:
+        return np.full(gray.shape, level, np.float32)
+    result = np.empty(gray.shape, bool)
+    run_bands(height, threads, lambda a, b: np.less(gray[a:b], level, out=result[a:b]))
+    return result
 
 
 METHOD = Method("otsu", threshold_otsu, (), "Otsu 1979", "10.1109/TSMC.1979.4310076", surface=True, fused=True)

@@ -27,7 +27,7 @@ def ink_sauvola_grid(gray: Gray, *, window: int | None = None, k: float = 0.2, t
     **Deviations**: thresholds are computed at every pixel, where the publication interpolates a grid; the stroke
     width is Su's estimate; its pre- and post-processing (background removal, bleed-through) are left out.
     """
-    first = window or odd(2 ** (SCALES - 1) * 2 * stroke_width(gray, high_contrast(gray, threads)[0]))
+    first = window or odd(2 ** (SCALES - 1) * 2 * stroke_width(high_contrast(gray, threads)))
     result = near = np.zeros(gray.shape, bool)
     for i in range(SCALES):
         side = odd(first / 2**i)

@@ -12,49 +12,59 @@ from .sauvola import R
 from .shared import window_option
 
 FIRST = 3  # side of the blocks of the first reduction; two more by 2 follow
-SPREAD = 1.4  # by which the sizes of neighbouring scales overlap
+FULL = 0.7  # share of the window that the largest object of a scale may fill
+OVERLAP = 0.8  # the smallest object of a scale is that much of the largest of the scale below
 
 
 def threshold_sauvola_ms(
-    gray: Gray, *, window: int = 101, k: float = 0.34, r: float = 0.5, threads: int | None = 1
+    gray: Gray,
+    *,
+    window: int = 101,
+    k2: float = 0.2,
+    k3: float = 0.3,
+    k4: float = 0.5,
+    r: float = 0.5,
+    threads: int | None = 1,
 ) -> Surface:
     """Sauvola's threshold of one of three scales, chosen per pixel by the size of the object it belongs to.
 
-    The page is reduced by 3, 6 and 12; with w the window of the first reduction in its own pixels, each scale has the
-    same w and so sees 1, 2 and 4 times as far. An object (4-connected ink of a scale) counts if it has the right
-    number of pixels there: below ``3·w·1.4`` on the first, between ``w'/3/1.4`` and ``3·w'·1.4`` with w' = 2w on the
-    second, above ``w''/3/1.4`` with w'' = 4w on the third. The coarsest scale goes first; pixels without an object
-    take the scale of the nearest one. Statistics are those of the full page.
+    The page is reduced by 3, 6 and 12 (scales 2, 3 and 4, each with its own k). The finest scale looks at 3·window
+    blocks of 3×3 pixels, the others 2 and 4 times as far, all at most as far as the page's smaller side.
+    An object (8-connected ink of a scale) counts if it has the right number of pixels there: with
+    ``a = 0.7·window²/9``, from 3 to a on the finest, from 0.8·a/4 to 4·a on the second, from 0.8·a on the coarsest.
+    The coarsest goes first; pixels without an object take the scale of the nearest one. Statistics are those of the
+    full page; thresholds are rounded.
 
-    gray : (H, W) uint8, 0 black. window : in pixels of the page. Returns a float32 surface on the 0–255 scale,
-    constant on blocks; ink is ``gray < surface``. ``threads`` is accepted and not used.
+    gray : (H, W) uint8, 0 black. Returns ``T + ½`` as a float32 surface on the 0–255 scale, constant on blocks; ink is
+    ``gray < surface``, at or below T. ``threads`` is accepted and not used.
 
-    References: G. Lazzara, T. Géraud, IJDAR 17(2), 2014, doi:10.1007/s10032-013-0209-0; sizes as in their program.
-    **Deviations**: windows are odd on every scale; thresholds are not rounded to whole gray levels.
+    References: G. Lazzara, T. Géraud, IJDAR 17(2), 2014, doi:10.1007/s10032-013-0209-0.
+    **Deviations**: windows, sizes and rounding are those of the authors' program (Olena 2.1), where the first window
+    is nine times as wide as its name says: it gives the figures that others print. Windows are odd and square.
+    Their earlier program had k = 0.34 on every scale, which loses faint ink.
     """
-    size = max(window // FIRST, 3) | 1
     margin = [(0, -n % (4 * FIRST)) for n in gray.shape]
     blocks = np.pad(gray, margin, "symmetric" if min(gray.shape) >= 4 * FIRST else "edge").astype(np.int64)
     total, square = _reduce(blocks, FIRST), _reduce(blocks * blocks, FIRST)
 
+    most = FULL * (window * window // FIRST**2)
+    sizes = {4: (OVERLAP * most, np.inf), 2: (OVERLAP * most / 4, 4 * most), 1: (2, most)}
     scale = np.zeros(total.shape, np.uint8)
-    surfaces = []
-    for step in (4, 2, 1):
-        mean, deviation = _statistics(total, square, size * step | 1, step)
-        surface = mean * (1 + k * (deviation / (255 * r) - 1))
-        surfaces.append(surface.repeat(step, 0).repeat(step, 1))
-        small = _reduce(total, step) / (FIRST * step) ** 2
-        runs = runs_of(small < surface, diagonal=False)
-        sizes, seen = runs.sizes(), size * step | (step > 1)
-        right = np.ones(len(sizes), bool)
-        right &= sizes > (seen / 3 / SPREAD if step > 1 else 2)
-        if step < 4:
-            right &= sizes < seen * 3 * SPREAD
+    surfaces = {}
+    for step, k in ((4, k4), (2, k3), (1, k2)):
+        side = max(min(FIRST * window * step, min(total.shape) - 4), 3) - 1 | 1
+        mean, deviation = _statistics(total, square, side, step)
+        surface = np.rint(mean * (1 + k * (deviation / (255 * r) - 1)))
+        surfaces[step] = surface.repeat(step, 0).repeat(step, 1)
+        small = np.rint(_reduce(total, step) / (FIRST * step) ** 2)
+        runs = runs_of(small < surface)
+        size = runs.sizes()
+        right = (size > int(sizes[step][0])) & (size < sizes[step][1])
         objects = runs.paint(right, small.shape).repeat(step, 0).repeat(step, 1)
         scale[objects & (scale == 0)] = step
 
     scale = nearest(scale)
-    chosen = np.where(scale == 4, surfaces[0], np.where(scale == 2, surfaces[1], surfaces[2]))
+    chosen = np.where(scale == 4, surfaces[4], np.where(scale == 2, surfaces[2], surfaces[1])) + 0.5
     return chosen.repeat(FIRST, 0).repeat(FIRST, 1)[: gray.shape[0], : gray.shape[1]].astype(np.float32)
 
 
@@ -95,8 +105,10 @@ METHOD = Method(
     "sauvola-ms",
     threshold_sauvola_ms,
     (
-        window_option(101, "Side of the window of the finest scale, in pixels of the page."),
-        Option("k", float, 0.34, 0, 5, help="How far the threshold falls below the mean where contrast is low."),
+        window_option(101, "The publication's window; the finest scale looks at three times as many blocks of 3×3."),
+        Option("k2", float, 0.2, 0, 5, help="Sauvola's k on the finest scale, the page reduced by 3."),
+        Option("k3", float, 0.3, 0, 5, help="Sauvola's k on the middle scale, the page reduced by 6."),
+        Option("k4", float, 0.5, 0, 5, help="Sauvola's k on the coarsest scale, the page reduced by 12."),
         R,
     ),
     "Lazzara & Géraud 2014 (Sauvola MS)",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ..options import Option
 from ..page import PageNumbers
-from ..windows import Gray, Ink, run_bands, window_extreme
+from ..windows import Gray, Ink, compiled, run_bands, window_extreme
 
 
 def window_option(default: int | None, help: str = "Side of the square window in pixels.") -> Option:
@@ -20,18 +19,25 @@ def odd(value: float, least: int = 3) -> int:
     return max(int(np.ceil(value)) | 1, least)
 
 
-def high_contrast(gray: Gray, threads: int | None) -> tuple[Ink, npt.NDArray[np.uint8]]:
-    """Pixels of high local contrast (True), and the contrast itself as uint8, by Su, Lu and Tan 2010.
-
-    ``(max − min) / (max + min)`` over 3×3 pixels, on a scale of 255, cut by Otsu's threshold.
-    """
+def local_contrast(gray: Gray, threads: int | None, alpha: float = 1.0) -> Gray:
+    """``α·(max − min)/(max + min) + (1 − α)·(max − min)`` over 3×3 pixels, on a scale of 255."""
+    contrast = np.empty_like(gray)
+    alpha32 = np.float32(alpha)
+    if kernels := compiled("sauvolanet.classic.edge_kernels"):
+        run_bands(gray.shape[0], threads, lambda a, b: kernels.contrast(gray, alpha32, a, b, contrast))
+        return contrast
     low = window_extreme(gray, 3, np.minimum, threads)
     high = window_extreme(gray, 3, np.maximum, threads)
-    contrast = np.empty_like(gray)
+    gap = (high - low).astype(np.float32)
+    ratio = gap * np.float32(255) / (high.astype(np.float32) + low + np.float32(1e-4))
+    return (alpha32 * ratio + (1 - alpha32) * gap).astype(np.uint8)
 
-    def band(a: int, b: int) -> None:
-        total = high[a:b].astype(np.float32) + low[a:b] + np.float32(0.0001)
-        contrast[a:b] = (high[a:b] - low[a:b]) * np.float32(255) / total
 
-    run_bands(gray.shape[0], threads, band)
-    return contrast >= max(PageNumbers.of(contrast).otsu(), 1), contrast
+def above_otsu(contrast: Gray) -> Ink:
+    """Pixels (True) of high contrast: above Otsu's threshold."""
+    return contrast >= max(PageNumbers.of(contrast).otsu(), 1)
+
+
+def high_contrast(gray: Gray, threads: int | None) -> Ink:
+    """Pixels (True) of high local contrast by Su, Lu and Tan 2010."""
+    return above_otsu(local_contrast(gray, threads))

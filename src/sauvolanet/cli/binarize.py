@@ -28,6 +28,7 @@ from ..errors import ForeignOutput, InputError, OutputError, SomeFailed, UsageEr
 from ..files.batch import KEEP_GRAY
 from ..files.many import OPTIONS, binarize_many
 from ..options import THREADS, VERB_OPTIONS
+from .options import add_option, given, key_values
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -46,9 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     repeat = "An option of the method, see 'sauvolanet methods NAME'; may be repeated."
     parser.add_argument("-p", dest="params", action="append", default=[], metavar="KEY=VALUE", help=repeat)
     for option in _OPTIONS:
-        default = "" if option.default is None else f" (default {option.default})"
-        text = f"{option.help} Takes {option.expected()}{default}."
-        parser.add_argument(f"--{option.name.replace('_', '-')}", metavar=option.name.upper(), help=text)
+        add_option(parser, option)
     parser.add_argument("--keep-gray", action="store_true", help=KEEP_GRAY.help)
     parser.add_argument("--force", action="store_true", help="Do finished pages again and replace existing files.")
     parser.add_argument("--dry-run", action="store_true", help="Say what would be done, and do nothing.")
@@ -58,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    options: dict[str, Any] = {o.name: o.parse(value) for o in _OPTIONS if (value := getattr(args, o.name)) is not None}
+    options = given(args, _OPTIONS)
     options.update(keep_gray=args.keep_gray, model=args.model, method=args.method, **_params(args))
     output = args.output or ("-" if args.inputs == ["-"] else None)
     if output is None:
@@ -86,14 +85,10 @@ def run(args: argparse.Namespace) -> int:
 def _params(args: argparse.Namespace) -> dict[str, str]:
     if args.params and not args.method:
         raise UsageError("-p sets an option of a classic method; give --method NAME with it")
-    params = {}
-    for text in args.params:
-        key, sign, value = text.partition("=")
-        if not sign or not key:
-            raise UsageError(f"-p takes KEY=VALUE, not '{text}'")
-        if key in {o.name for o in _OPTIONS} or hasattr(args, key):
+    params = key_values(args.params, "-p")
+    for key, value in params.items():
+        if hasattr(args, key):
             raise UsageError(f"-p is for the method's own options: write --{key.replace('_', '-')} {value}")
-        params[key] = value
     return params
 
 
@@ -130,12 +125,10 @@ def _report(rows: Generator[dict[str, Any]], bar: tqdm[Any], args: argparse.Name
     """Print rows as they come, then what failed and a summary; the exit code, or the error that carries it."""
     count = dict.fromkeys(("done", "skipped", "failed", "planned"), 0)
     failed: list[tuple[str, int]] = []
-    opened: set[str] = set()
     stopped: BaseException | None = None
     try:
         for row in rows:
-            if (row["pages"] or 1) > 1 and row["input"] not in opened:  # how many pages a document has is known now
-                opened.add(row["input"])
+            if (row["pages"] or 1) > 1 and row["page"] == 1:  # how many pages a document has is known now
                 bar.total = (bar.total or 1) + row["pages"] - 1
             bar.update()
             count[row["status"]] += 1
@@ -166,6 +159,7 @@ def _report(rows: Generator[dict[str, Any]], bar: tqdm[Any], args: argparse.Name
     good = sum(n for status, n in count.items() if status != "failed")
     if good:
         raise SomeFailed(f"{len(failed)} of {good + len(failed)} pages failed")
-    if all(code == OutputError.exit_code for _, code in failed):
-        raise ForeignOutput("nothing was written")
+    for kind in (ForeignOutput, UsageError):
+        if all(code == kind.exit_code for _, code in failed):
+            raise kind("nothing was written")
     raise InputError("no input could be used")

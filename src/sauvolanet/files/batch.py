@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
 from ..binarize import Binarizer, normalize
-from ..errors import ForeignOutput, OutputError, PageTooLarge, SauvolanetError
+from ..errors import ForeignOutput, OutputError, PageTooLarge, SauvolanetError, UsageError
 from ..options import MAX_PIXELS, Option
 from ..windows import cores
 from . import stores
@@ -102,9 +102,15 @@ class Worker:
                 return
             with (
                 stores.open_input(item.input) as file,
-                open_document(file, item.input, dpi=self.settings.dpi, max_pixels=self.settings.max_pixels) as document,
+                open_document(
+                    file, shown(item.input), dpi=self.settings.dpi, max_pixels=self.settings.max_pixels
+                ) as document,
             ):
                 row["pages"] = len(document)
+                if len(document) > 1 and item.output == "-" and not self.settings.many_pages:
+                    raise UsageError(
+                        f"{shown(item.input)} has {len(document)} pages and PNG holds one; use --format tiff or pdf"
+                    )
                 if self.settings.many_pages:
                     yield from self._together(item, document, row)
                 else:
@@ -192,7 +198,7 @@ class Worker:
             raise ForeignOutput(f"{place} exists and was not made by this command from this input; --force replaces it")
 
     def _failed(self, row: Row, problem: Exception) -> Row:
-        name = row["input"] if row["input"] != "-" else "standard input"
+        name = shown(row["input"])
         if isinstance(problem, OutputError) and stops_batch(problem):
             raise problem
         if isinstance(problem, MemoryError):
@@ -202,10 +208,15 @@ class Worker:
             code = problem.exit_code
         else:
             text, code = f"internal error, please report: {type(problem).__name__}: {problem}", 1
-        if row["input"] not in text and (row["output"] or name) not in text:
+        if name not in text and (row["output"] or name) not in text:
             text = f"{name}: {text}"
         where = f" (page {row['page']} of {row['pages']})" if (row["pages"] or 1) > 1 and "page " not in text else ""
         return {**row, "status": "failed", "error": text + where, "code": code}
+
+
+def shown(location: str) -> str:
+    """The location as people are told."""
+    return "standard input" if location == "-" else location
 
 
 def run_batch(items: Iterable[Item], root: str, settings: Settings, *, jobs: int = 1, threads: int | None = None,

@@ -75,7 +75,7 @@ def _groups(inputs: list[str], output: str, prefixes: set[str]) -> Iterator[tupl
         else:
             named.append(stores.absolute(text))
     if named:
-        yield "", named
+        yield "", list(dict.fromkeys(named))  # a file named in two ways counts once
 
 
 def _matches(pattern: str) -> Iterator[tuple[str, list[str]]]:

@@ -30,8 +30,7 @@ SUFFIXES = frozenset((
 FORMATS = ("PNG", "JPEG", "TIFF", "JPEG2000", "WEBP", "BMP", "DIB", "PPM", "GIF")  # Pillow's names
 MULTI_PAGE = frozenset((".tif", ".tiff", ".pdf"))
 
-_pillow_limit = threading.RLock()  # guards Image.MAX_IMAGE_PIXELS while our own limit replaces it
-_pdfium = threading.RLock()  # pdfium is not thread-safe
+_pdfium = threading.RLock()  # pdfium is not thread-safe; Pillow is, but for two settings: see _OurRules
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class _Images:
         from PIL import Image, UnidentifiedImageError
 
         self.name, self.max_pixels = name, max_pixels
-        with _our_limit(), _decoding(name):
+        with _decoding(name):
             try:
                 self.image = Image.open(file, formats=FORMATS)
             except UnidentifiedImageError:
@@ -102,7 +101,7 @@ class _Images:
         return len(self.frames)
 
     def check(self, index: int) -> None:
-        with _our_limit(), _decoding(self.name):
+        with _decoding(self.name):
             if self.frames[index] != self.image.tell():
                 self.image.seek(self.frames[index])
         _refuse_large(self.name, self.image.width, self.image.height, self.max_pixels)
@@ -110,7 +109,7 @@ class _Images:
     def page(self, index: int) -> Page:
         self.check(index)
         image = self.image
-        with _our_limit(), _decoding(self.name):
+        with _decoding(self.name):
             exif = image.getexif()
             turned = exif.get(0x0112) in (5, 6, 7, 8)
             dpi = _dpi(image, exif)
@@ -136,6 +135,8 @@ def _tiff_pages(image: Image) -> list[int]:
 def _dpi(image: Image, exif: Any) -> tuple[float, float] | None:
     known = image.info.get("dpi")
     if known:
+        if image.format in ("PNG", "BMP"):  # they count whole pixels per metre: 300 dpi comes back as 299.9994
+            known = [round(v) if abs(v - round(v)) < 0.0128 else v for v in known]
         return _sane_dpi(*known)
     per_inch = {2: 1.0, 3: 2.54}.get(exif.get(0x0128))
     try:
@@ -155,25 +156,44 @@ def _description(image: Image, exif: Any) -> str:
     return ""
 
 
-@contextlib.contextmanager
-def _our_limit() -> Iterator[None]:
-    """Pillow's own limit on pixels is lifted while we open and decode: ``max_pixels`` is the limit."""
-    from PIL import Image
+class _OurRules:
+    """While any thread opens or decodes, Pillow has no limit on pixels (ours is ``max_pixels``) and frowns in silence.
 
-    with _pillow_limit:
-        before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
-        try:
-            yield
-        finally:
-            Image.MAX_IMAGE_PIXELS = before
+    Both settings belong to the whole process, so the first thread to come changes them and the last to go restores
+    them; in between all may decode at once.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.before = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        from PIL import Image
+
+        with self.lock:
+            if not self.inside:
+                self.before.callback(setattr, Image, "MAX_IMAGE_PIXELS", Image.MAX_IMAGE_PIXELS)
+                Image.MAX_IMAGE_PIXELS = None
+                self.before.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.before.close()
+
+
+_our_rules = _OurRules()
 
 
 @contextlib.contextmanager
 def _decoding(name: str) -> Iterator[None]:
     """Whatever a decoder raises on damaged bytes becomes one line; what it merely frowns at is no news to the user."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _our_rules:
             yield
     except (InputError, MemoryError):
         raise
@@ -201,7 +221,8 @@ class _Pdf:
                 raise UnreadablePage(f"{name} {reason}") from None
             title = self.pdf.get_metadata_dict().get("Title", "")
             self.description = title.strip("\0 \r\n\t")
-            if len(self.pdf) == 0:
+            self.count = len(self.pdf)
+            if not self.count:
                 self.pdf.close()
                 raise UnreadablePage(f"{name} has no pages")
 
@@ -210,7 +231,7 @@ class _Pdf:
             self.pdf.close()
 
     def __len__(self) -> int:
-        return len(self.pdf)
+        return self.count
 
     def check(self, index: int) -> None:
         with _pdfium, self._open(index) as page:

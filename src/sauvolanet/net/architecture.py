@@ -85,6 +85,11 @@ class Architecture:
         return (self.windows[0], self.windows[1], self.windows[len(self.windows) // 2 + 1])
 
     @property
+    def refine_indices(self) -> list[int]:
+        """The same as places among the windows; none without a refinement."""
+        return [self.windows.index(w) for w in self.refine_windows] if self.refine else []
+
+    @property
     def multiple(self) -> int:
         """Height and width are padded to a multiple of this."""
         return self.fold * 2 ** (len(self.widths) - 1)

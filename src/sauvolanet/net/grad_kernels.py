@@ -209,25 +209,44 @@ def channel_sums(z, total):
 
 
 @njit(nogil=True, cache=True)
-def attend_gradient(attention, mean, deviation, k, r, constants, threshold, grad, for_logits, for_k, for_r):
-    """Gradients of `attend`; for_k and for_r (float64) are added to."""
+def attend_gradient(attention, mean, deviation, k, r, constants, threshold, grad, for_logits, for_change, for_k, for_r):
+    """Gradients of `attend`; for_change may have no channels, for_k and for_r (float64) are added to."""
     height, width, choices = attention.shape
-    windows = k.shape[0]
+    windows, extra = k.shape[0], for_change.shape[2] > 0
+    inverse = np.float32(1) / r
+    sums_k, sums_r = np.empty(windows, np.float32), np.empty(windows, np.float32)
     for i in range(height):
+        sums_k[:] = 0
+        sums_r[:] = 0
         for j in range(width):
             g = grad[i, j]
             t = threshold[i, j]
-            for c in range(choices):
+            for c in range(windows):
                 a = attention[i, j, c] * g
-                if c < windows:
-                    m = mean[i, j, c]
-                    ratio = deviation[i, j, c] / r[c]
-                    s = m * (np.float32(1) + k[c] * (ratio - np.float32(1)))
-                    for_k[c] += a * m * (ratio - np.float32(1))
-                    for_r[c] -= a * m * k[c] * ratio / r[c]
-                else:
-                    s = constants[c - windows]
-                for_logits[i, j, c] = a * (s - t)
+                m = mean[i, j, c]
+                ratio = deviation[i, j, c] * inverse[c]
+                sums_k[c] += a * m * (ratio - np.float32(1))
+                sums_r[c] += a * m * ratio
+                for_logits[i, j, c] = a * (m * (np.float32(1) + k[c] * (ratio - np.float32(1))) - t)
+            for c in range(windows, choices):
+                for_logits[i, j, c] = attention[i, j, c] * g * (constants[c - windows] - t)
+            if extra:
+                for c in range(choices):
+                    for_change[i, j, c] = for_logits[i, j, c]
+        for c in range(windows):
+            for_k[c] += sums_k[c]
+            for_r[c] -= sums_r[c] * k[c] * inverse[c]
+
+
+@njit(nogil=True, cache=True)
+def unfold_gradient(grad, fold, choices, out):
+    """The gradient of `unfold` for the head."""
+    shift, odd = fold - 1, fold - 1  # fold is 1 or 2
+    for y in range(grad.shape[0]):
+        for x in range(grad.shape[1]):
+            at = ((y & odd) * fold + (x & odd)) * choices
+            for c in range(choices):
+                out[y >> shift, x >> shift, at + c] = grad[y, x, c]
 
 
 @njit(nogil=True, cache=True)

@@ -330,7 +330,7 @@ def unfold(arch: Architecture, head: Array, scaled: Array, mean: Array, top: int
     if fold == 1 and not arch.refine:
         return head[top:bottom, :width]
     out = empty(bottom - top, width, arch.refine_inputs if arch.refine else arch.choices)
-    near = np.array([arch.windows.index(w) for w in arch.refine_windows] if arch.refine else [], np.intp)
+    near = np.array(arch.refine_indices, np.intp)
     kernels = compiled("sauvolanet.net.feature_kernels")
     (unfold_numpy if kernels is None else kernels.unfold)(head, scaled, mean, near, fold, arch.choices, top, out)
     return out

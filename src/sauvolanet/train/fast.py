@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..net.architecture import Architecture
 from ..net.conv_kernels import add_enlarged, convolve, pack
-from ..net.feature_kernels import attend
+from ..net.feature_kernels import attend, unfold
 from ..net.grad_kernels import (
     attend_gradient,
     channel_sums,
@@ -25,6 +26,7 @@ from ..net.grad_kernels import (
     normalise_sums,
     rounded,
     sum_cells,
+    unfold_gradient,
     weight_gradient,
 )
 from ..windows import run_bands
@@ -164,32 +166,57 @@ class ConvolutionNormReLU(torch.autograd.Function):
                 torch.from_numpy(for_beta), None, None, None)  # fmt: skip
 
 
-class Attend(torch.autograd.Function):
-    """AST: the softmax of the logits weighs the Sauvola thresholds and the constants."""
+class Unfold(torch.autograd.Function):
+    """The head's output at full resolution, and behind the logits what the refinement sees besides."""
 
     @staticmethod
-    def forward(
-        ctx: Any, logits: Tensor, mean: Tensor, deviation: Tensor, k: Tensor, r: Tensor, constants: Tensor
-    ) -> Tensor:
-        arrays = [_array(t) for t in (mean, deviation, k, r, constants)]
-        m, d, *rest = arrays
-        given = _array(logits)
-        attention = np.empty_like(given)
-        threshold = np.empty(given.shape[:3], np.float32)
-        _over_batch(len(given), lambda n: attend(given[n], None, m[n], d[n], *rest, attention[n], threshold[n]))
-        ctx.kept = (arrays, attention, threshold)
+    def forward(ctx: Any, head: Tensor, gray: Tensor, mean: Tensor, arch: Architecture) -> Tensor:
+        h, g, m = _array(head), _array(gray), _array(mean)
+        near = np.array(arch.refine_indices, np.intp)
+        out = np.empty((*g.shape, arch.refine_inputs if arch.refine else arch.choices), np.float32)
+        _over_batch(len(g), lambda n: unfold(h[n], g[n], m[n], near, arch.fold, arch.choices, 0, out[n]))
+        ctx.kept = (h.shape, arch)
+        return torch.from_numpy(out)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        shape, arch = ctx.kept
+        g, out = _array(grad), np.zeros(shape, np.float32)
+        _over_batch(len(g), lambda n: unfold_gradient(g[n], arch.fold, arch.choices, out[n]))
+        return torch.from_numpy(out), None, None, None
+
+
+class Attend(torch.autograd.Function):
+    """AST: the softmax of logits + change weighs the Sauvola thresholds and the constants.
+
+    Both may have more channels than there are choices; change may be None.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, change: Tensor | None, mean: Tensor, deviation: Tensor, k: Tensor, r: Tensor,
+                constants: Tensor) -> Tensor:  # fmt: skip
+        m, d, *rest = (_array(t) for t in (mean, deviation, k, r, constants))
+        a = _array(logits)
+        b = None if change is None else _array(change)
+        attention = np.empty((*a.shape[:3], len(rest[0]) + len(rest[2])), np.float32)
+        threshold = np.empty(a.shape[:3], np.float32)
+        _over_batch(len(a), lambda n: attend(a[n], None if b is None else b[n], m[n], d[n], *rest, attention[n],
+                                             threshold[n]))  # fmt: skip
+        ctx.kept = (m, d, rest, attention, threshold, a.shape, None if b is None else b.shape)
         return torch.from_numpy(threshold)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        (m, d, *rest), attention, threshold = ctx.kept
+        m, d, rest, attention, threshold, shape, shape_change = ctx.kept
         g = _array(grad)
-        for_logits = np.empty_like(attention)
+        for_logits = np.zeros(shape, np.float32)
+        for_change = np.zeros(shape_change or (*shape[:3], 0), np.float32)
         for_k, for_r = np.zeros((2, len(g), len(rest[0])))
         _over_batch(len(g), lambda n: attend_gradient(attention[n], m[n], d[n], *rest, threshold[n], g[n],
-                                                      for_logits[n], for_k[n], for_r[n]))  # fmt: skip
+                                                      for_logits[n], for_change[n], for_k[n], for_r[n]))  # fmt: skip
         as_tensor = [torch.from_numpy(v.sum(0).astype(np.float32)) for v in (for_k, for_r)]
-        return torch.from_numpy(for_logits), None, None, *as_tensor, None
+        change = torch.from_numpy(for_change) if shape_change else None
+        return torch.from_numpy(for_logits), change, None, None, *as_tensor, None
 
 
 class AddEnlarged(torch.autograd.Function):

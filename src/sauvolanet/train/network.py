@@ -96,11 +96,7 @@ class Conv(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         outputs = self.weight.shape[0]
         if self.norm is None:
-            extra = -outputs % 8
-            if fast.usable(x, outputs + extra):
-                weight = F.pad(self.weight, (0, 0, 0, 0, 0, 0, 0, extra))
-                return fast.Convolution.apply(x, weight, F.pad(self.beta, (0, extra)), self.dilation)[..., :outputs]
-            return self._plain(x, self.beta)
+            return self.padded(x)[..., :outputs] if fast.usable(x, 8) else self._plain(x, self.beta)
         if self.calibrating:
             return self._calibrate(x)
         instance = self.norm == "instance"
@@ -126,6 +122,12 @@ class Conv(nn.Module):
             self._remember(mean.detach().flatten(), variance.detach().flatten())
             return F.relu((z - mean) / torch.sqrt(variance + EPSILON) * self.gamma + self.beta)
         return F.relu((z - mean) / torch.sqrt(variance + INSTANCE_EPSILON))
+
+    def padded(self, x: Tensor) -> Tensor:
+        """The convolution without norm by the compiled kernel, as many outputs of zero added as fill its lanes."""
+        extra = -self.weight.shape[0] % 8
+        weight = F.pad(self.weight, (0, 0, 0, 0, 0, 0, 0, extra))
+        return fast.Convolution.apply(x, weight, F.pad(self.beta, (0, extra)), self.dilation)
 
     def _plain(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         reach = self.size // 2 * self.dilation
@@ -177,8 +179,8 @@ class SauvolaNet(nn.Module):
         """The loss's α: how steep the decision is around the threshold."""
         return self.raw_alpha.exp()
 
-    def logits(self, gray: Tensor, mean: Tensor, x: Tensor) -> Tensor:
-        """PWA before its softmax: (N, H, W, choices); x are the features."""
+    def _before_head(self, x: Tensor) -> Tensor:
+        """What the head sees: (N, H / fold, W / fold, width); x are the features."""
         arch = self.architecture
         kept = []
         for depth, widths in enumerate(arch.widths):
@@ -196,6 +198,11 @@ class SauvolaNet(nn.Module):
             else:
                 x = (skip.reshape(n, h // 2, 2, w // 2, 2, c) + small[:, :, None, :, None, :]).view(n, h, w, c)
             x = self.convs[f"up{depth}"](x)
+        return x
+
+    def _logits(self, x: Tensor, gray: Tensor, mean: Tensor) -> Tensor:
+        """PWA before its softmax: (N, H, W, choices)."""
+        arch = self.architecture
         logits = self.convs["head"](x)
         if arch.fold > 1:
             n, h, w, _ = logits.shape
@@ -206,7 +213,7 @@ class SauvolaNet(nn.Module):
                 .reshape(n, h * f, w * f, arch.choices)
             )
         if arch.refine:
-            near = [mean[..., arch.windows.index(w)] for w in arch.refine_windows]
+            near = [mean[..., i] for i in arch.refine_indices]
             seen = torch.stack([gray, *(gray - m for m in near)], -1)
             logits = logits + self.convs["refine1"](self.convs["refine0"](torch.cat([logits, seen], -1)))
         return logits
@@ -217,10 +224,16 @@ class SauvolaNet(nn.Module):
         gray (N, H, W) scaled; mean, deviation (N, H, W, windows) of the scaled gray; features as net.features makes
         them, (N, H / fold, W / fold, inputs).
         """
-        logits = self.logits(gray, mean, features)
-        if fast.usable(logits, 8) and self.architecture.choices <= 8:
-            return fast.Attend.apply(logits, mean, deviation, self.sauvola.k, self.sauvola.r, self.constants)
-        attention = logits.softmax(-1)
+        arch, k, r = self.architecture, self.sauvola.k, self.sauvola.r
+        x = self._before_head(features)
+        if fast.usable(x, 8) and arch.choices <= 8:
+            logits, change = self.convs["head"].padded(x), None
+            if arch.fold > 1 or arch.refine:
+                logits = fast.Unfold.apply(logits, gray, mean, arch)
+            if arch.refine:
+                change = self.convs["refine1"].padded(self.convs["refine0"](logits))
+            return fast.Attend.apply(logits, change, mean, deviation, k, r, self.constants)
+        attention = self._logits(x, gray, mean).softmax(-1)
         surfaces = self.sauvola(mean, deviation)
         constants = self.constants.expand(*surfaces.shape[:3], -1)
         return (attention * torch.cat([surfaces, constants], -1)).sum(-1)

@@ -38,15 +38,22 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                momentum = self.state[p].setdefault("momentum", torch.zeros_like(p))
-                momentum.lerp_(p.grad, 1 - MOMENTUM)
-                update = orthogonal(p.grad.lerp(momentum, MOMENTUM).flatten(1))
-                p.mul_(1 - group["lr"] * group["weight_decay"])
-                p.add_(update.view_as(p), alpha=-group["lr"] * 0.2 * max(update.shape) ** 0.5)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # for matrices as small as these, waking another thread takes ten times the work
+        try:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(p, group["lr"], group["weight_decay"])
+        finally:
+            torch.set_num_threads(threads)
+
+    def _update(self, p: Tensor, rate: float, weight_decay: float) -> None:
+        momentum = self.state[p].setdefault("momentum", torch.zeros_like(p))
+        momentum.lerp_(p.grad, 1 - MOMENTUM)
+        update = orthogonal(p.grad.lerp(momentum, MOMENTUM).flatten(1))
+        p.mul_(1 - rate * weight_decay)
+        p.add_(update.view_as(p), alpha=-rate * 0.2 * max(update.shape) ** 0.5)
 
 
 def make(kind: str, parameters: list[torch.nn.Parameter], rate: float, epsilon: float, weight_decay: float
