@@ -4,7 +4,7 @@
 # make lint    ruff and mypy
 
 PYTHON ?= python3
-EXTRAS := dev,train,keras,serve,howe,store,dask
+EXTRAS := dev,train,keras,serve,howe,store,dask,onnx
 DEMO := .venv-demo
 TESTS := .venv
 

@@ -28,7 +28,7 @@ from sauvolanet.windows import Gray
 # doxapy's defaults where both have them, so that both do the same work
 SAME = {
     "otsu": {},
-    "bernsen": {"window": 75},
+    "bernsen": {},
     "niblack": {"window": 75},
     "sauvola": {"window": 75},
     "wolf": {"window": 75},
@@ -36,7 +36,7 @@ SAME = {
     "trsingh": {"window": 75},
     "bataineh": {},
     "wan": {"window": 75},
-    "isauvola": {"window": 75, "k": 0.2, "opening": False},
+    "isauvola": {"window": 75, "k": 0.2, "opening": 0},
     "gatos": {"window": 75},
     "su": {},
 }

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from onnx_graph import attention_graph
 
 from sauvolanet.net import Model, load, shipped
 from sauvolanet.net.features import features, page_numbers
 from sauvolanet.net.features import statistics as window_statistics
 from sauvolanet.page import PageNumbers
+from sauvolanet.standalone import attention_graph
 from sauvolanet.synth import page
 
 HEIGHT, WIDTH = 576, 1104

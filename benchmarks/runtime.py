@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from onnx_graph import attention_graph
 
 from sauvolanet import Binarizer
 from sauvolanet.net import Model, load, shipped
+from sauvolanet.standalone import attention_graph
 from sauvolanet.synth import page
 from sauvolanet.windows import mean_deviation_numpy
 

@@ -31,9 +31,10 @@ CHANGES: dict[str, dict[str, str]] = {
     "instance normalisation": {"architecture.norm": "instance"},
     "the paper's hinge loss": {"loss": "hinge", "alpha": "16.0"},
     "without refinement": {"architecture.refine": "0"},
-    "refinement through 8 channels": {"architecture.refine": "8"},
+    "refinement through 16 channels": {"architecture.refine": "16"},
+    "narrower: 16-24-32-48": {"architecture.widths": "[[16,16],[24,24],[32,32],[48,48]]"},
     "narrower: 8-16-24-32": {"architecture.widths": "[[8,8],[16,16],[24,24],[32,32]]"},
-    "wider: 24-24-32-48": {"architecture.widths": "[[24,24],[24,24],[32,32],[48,48]]"},
+    "wider: 32-32-32-48": {"architecture.widths": "[[32,32],[32,32],[32,32],[48,48]]"},
     "Adam instead of Muon": {"optimizer": "adam"},
     "no change of tone, noise or blur": {"tone": "0.0", "noise": "0.0", "blur": "0.0"},
 }

@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).parents[1]
 # imports go one way: a room may import rooms of a lower floor, or its own; `train` and `synth` stand beside `net`
 FLOORS = [
     {"errors"}, {"options", "atomic"}, {"windows", "window_kernels"}, {"page"}, {"despeckle"}, {"classic", "net"}, {"binarize"},
-    {"explain", "metrics", "metric_kernels", "metric_weights", "thinning", "datasets"}, {"evaluate", "sheet", "files"},
+    {"explain", "metrics", "metric_kernels", "metric_weights", "thinning", "datasets", "standalone"}, {"evaluate", "sheet", "files"},
     {"paper", "serve", "plugins"}, {"cli"},
 ]  # fmt: skip
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
@@ -26,6 +26,7 @@ BESIDE = {"train": FLOOR["evaluate"], "synth": FLOOR["net"], "demo": FLOOR["cli"
 HEAVY = {
     "numba",
     "torch",
+    "onnx",
     "onnxruntime",
     "matplotlib",
     "h5py",

@@ -18,6 +18,7 @@ from .windows import Gray, histogram
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+DARK_PERCENT, LIGHT_PERCENT = 0.1, 99.9  # percentiles that are a page's levels, whatever a few specks are like
 BLANK_RANGE = 6  # gray levels; the faintest page of the 13 sets has more
 
 
@@ -129,7 +130,7 @@ class PageNumbers:
 
     def levels(self) -> tuple[float, float]:
         """Dark and light level of the page, robust against a few specks: percentiles 0.1 and 99.9."""
-        return self.percentile(0.1), self.percentile(99.9)
+        return self.percentile(DARK_PERCENT), self.percentile(LIGHT_PERCENT)
 
     @property
     def blank(self) -> bool:

@@ -51,6 +51,15 @@ def test_numpy_gives_the_same_as_numba(name: str, written: Gray, monkeypatch: py
     np.testing.assert_array_equal(compiled, ink(name, written))
 
 
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["otsu", "bernsen", "sauvola", "isauvola", "su"])
+def test_numpy_gives_the_same_on_real_pages(name: str, crops: list[Gray], monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = [ink(name, gray, threads=2) for gray in crops]
+    monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
+    for gray, result in zip(crops, compiled, strict=True):
+        np.testing.assert_array_equal(result, ink(name, gray))
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [0, 128, 255])
 def test_constant_pages_are_paper(name: str, value: int) -> None:

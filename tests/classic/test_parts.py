@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sauvolanet.classic import components, edges, howe, sauvola_ms, sauvola_swt
-from sauvolanet.windows import Gray
+from sauvolanet.classic import components, edges, howe, isauvola, sauvola_ms, sauvola_swt, shared, su
+from sauvolanet.windows import Gray, Ink, compiled
 
 
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.6, 0.95])
@@ -75,6 +75,72 @@ def test_stroke_width_of_edges() -> None:
     marks[:, [5, 11, 17, 30]] = True
     assert edges.stroke_width(marks) == 6
     assert edges.stroke_width(np.zeros((4, 40), bool)) == 3
+
+
+def test_stroke_width_is_that_of_bars_and_not_their_distance() -> None:
+    for width in (4, 7):
+        assert abs(edges.stroke_width(edges.Gradient(stripes(width), 1.0).automatic()) - width) <= 1
+
+
+def noise(shape: tuple[int, int], seed: int = 0) -> tuple[Gray, Ink, Ink]:
+    """A page of noise and two random masks."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, shape, dtype=np.uint8), rng.random(shape) < 0.4, rng.random(shape) < 0.02
+
+
+@pytest.mark.parametrize("shape", [(67, 90), (90, 33), (3, 40), (40, 3), (1, 1)])
+def test_compiled_parts_give_what_numpy_gives(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    gray, mask, seeds = noise(shape)
+
+    def parts() -> list[object]:
+        gradient = edges.Gradient(gray, 1.3, threads=2)
+        return [
+            shared.local_contrast(gray, 2, 0.3), gradient.gx, gradient.gy, gradient.magnitude, gradient.ridge,
+            components.touching(mask, seeds), edges.thin_once(mask), edges.thin_once(mask, threads=3),
+            edges.stroke_width(mask),
+        ]  # fmt: skip
+
+    with_numba = parts()
+    monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
+    for ours, truth in zip(with_numba, parts(), strict=True):
+        np.testing.assert_array_equal(ours, truth)
+
+
+@pytest.mark.parametrize("window", [3, 21, 183])
+@pytest.mark.parametrize("shape", [(40, 50), (7, 300), (60, 5)])
+def test_threshold_from_edges(shape: tuple[int, int], window: int) -> None:
+    kernels = compiled("sauvolanet.classic.su_kernels")
+    if kernels is None:
+        pytest.skip("numba is not used")
+    gray, ink, marks = noise(shape)
+    marks |= ink & (gray < 90)
+    found = np.empty(shape, bool)
+    kernels.below_edges(gray, marks, window, 4, 0, 3, found)
+    kernels.below_edges(gray, marks, window, 4, 3, shape[0], found)
+    np.testing.assert_array_equal(found, su.below_edges_numpy(gray, marks, window, 4))
+    first, second = np.empty(shape, bool), np.empty(shape, bool)
+    kernels.settle(gray, marks, ink, 0, 1, first)
+    kernels.settle(gray, marks, first, 1, 0, second)
+    kernels.drop_lone(second, first)
+    np.testing.assert_array_equal(first, su.clean_numpy(ink, gray, marks))
+
+
+def test_threshold_from_edges_by_hand() -> None:
+    """Edge pixels 10 and 30: mean 20, deviation 10, so gray up to 25 is ink where both lie in the window."""
+    gray = np.array([[10, 25, 26, 30, 24]], np.uint8)
+    marks = np.array([[1, 0, 0, 1, 0]], bool)
+    assert su.below_edges_numpy(gray, marks, 7, 2).astype(int).tolist() == [[1, 1, 0, 0, 0]]
+    assert su.below_edges_numpy(gray, marks, 7, 1).astype(int).tolist() == [[1, 1, 0, 0, 1]]
+
+
+def test_isauvola_does_not_trust_small_parts_of_high_contrast() -> None:
+    page = np.full((60, 90), 200, np.uint8)
+    page[20:40, 10:50] = 60
+    page[30, 80] = 60
+    assert isauvola.ink_isauvola(page, opening=0)[30, 80]
+    kept = isauvola.ink_isauvola(page)
+    assert kept[30, 12]
+    assert not kept[30, 80]
 
 
 def test_compiled_cut_is_that_of_pymaxflow() -> None:

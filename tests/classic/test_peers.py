@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 
 from sauvolanet.classic import METHODS
-from sauvolanet.windows import Gray, Ink
+from sauvolanet.classic.shared import high_contrast
+from sauvolanet.windows import Gray, Ink, box_sum, mean_deviation
 
 R = 128 / 255
 SAME = {
     "otsu": {},
-    "bernsen": {"window": 75, "contrast": 25, "level": 100},
+    "bernsen": {},
     "niblack": {"window": 75, "k": 0.2},
     "sauvola": {"window": 75, "k": 0.2, "r": R},
     "wolf": {"window": 75, "k": 0.2},
     "nick": {"window": 75, "k": -0.2},
     "bataineh": {},
     "wan": {"window": 75, "k": 0.2, "r": R},
-    "isauvola": {"window": 75, "k": 0.2, "r": R, "opening": False},
+    "isauvola": {"window": 75, "k": 0.2, "r": R, "opening": 0},
     # doxapy reads the mask instead of the background, which makes its distance 0.48 of the mean under rough ink
     "gatos": {"window": 75, "k": 0.2, "r": R, "q": 0.48, "p2": 1.0},
 }
@@ -42,15 +43,22 @@ def test_agrees_with_doxapy(name: str, crops: list[Gray], doxa: Callable[..., In
 
 @pytest.mark.data
 def test_singh_follows_the_publication(crops: list[Gray], doxa: Callable[..., Ink]) -> None:
-    """Doxa 0.9.2 has another term for the pixel's distance from the mean; nearly all pixels agree all the same."""
-    from sauvolanet.windows import mean_deviation
-
+    """In doxapy the term of the pixel's own distance from the mean vanishes, which leaves Bradley's formula."""
     for gray in crops:
         mean = mean_deviation(gray, 75)[0].astype(float)
         d = np.minimum(gray - mean, 254) / 255
         found = ours("trsingh", gray, {"window": 75, "k": 0.2})
         assert (found == (gray < mean * (1 + 0.2 * (d / (1 - d) - 1)))).mean() >= 0.99999
-        assert (found == doxa("TRSINGH", gray)).mean() >= 0.985
+        assert (ours("bradley", gray, {"window": 75, "t": 20}) == doxa("TRSINGH", gray)).mean() >= 0.9999
+
+
+@pytest.mark.data
+def test_what_doxapy_calls_su(crops: list[Gray], doxa: Callable[..., Ink]) -> None:
+    """It is the authors' method of 2010 in a window of 9 pixels, without the deviation: the mean is the threshold."""
+    for gray in crops:
+        edges = high_contrast(gray, 1)
+        count, total = (box_sum(np.where(edges, values, 0).astype(np.int64), 9) for values in (1, gray))
+        assert (((count >= 9) & (gray * count <= total)) == doxa("SU", gray)).mean() >= 0.9999
 
 
 @pytest.mark.data

@@ -161,16 +161,21 @@ def test_unreachable_scheduler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """The address and processes of a scheduler and two workers over TCP."""
+    with running_cluster(tmp_path, "", "") as found:
+        yield found
+
+
+@contextlib.contextmanager
+def running_cluster(tmp_path: Path, *workers: str) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """The address and processes of a scheduler and workers over TCP; each worker runs the given code first."""
     pytest.importorskip("distributed")
-    dask = [sys.executable, "-c", "from distributed.cli.dask_{0} import main; main()"]
     log = (tmp_path / "scheduler.log").open("w+b")
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(kind: str, *args: str) -> subprocess.Popen[bytes]:
-        command = [*dask[:2], dask[2].format(kind), *args]
+    def start(kind: str, *args: str, first: str = "") -> None:
+        code = f"{first}\nfrom distributed.cli.dask_{kind} import main; main()"
+        command = [sys.executable, "-c", code, *args]
         started.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
-        return started[-1]
 
     try:
         start("scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1")
@@ -183,8 +188,8 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
             time.sleep(0.1)
         assert address, (tmp_path / "scheduler.log").read_text()
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)]
-        for _ in range(2):
-            start("worker", address, *options)
+        for first in workers:
+            start("worker", address, *options, first=first)
         yield address, started
     finally:
         for process in started:
@@ -221,6 +226,21 @@ def test_a_cluster_that_loses_a_worker(cluster: tuple[str, list[subprocess.Popen
     run(pages, tmp_path / "whole")
     assert results(tmp_path / "ink") == results(tmp_path / "whole")
     assert not list((tmp_path / "ink").glob(".*.part"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("worker", "message"),
+    [("import sys; sys.modules['sauvolanet'] = None", "lacks sauvolanet"),
+     ("import sauvolanet; sauvolanet.__version__ = '0.0.1'", "has sauvolanet 0.0.1")],
+)  # fmt: skip
+def test_a_worker_that_does_not_fit(worker: str, message: str, scans: Path, tmp_path: Path) -> None:
+    with running_cluster(tmp_path, worker) as (address, _), shards.connect(address) as client:
+        client.wait_for_workers(1, timeout=60)
+        with pytest.raises(RunFailed, match=message):
+            run(scans, tmp_path / "ink", client=client)
+    assert not (tmp_path / "ink").exists()
 
 
 @pytest.mark.slow

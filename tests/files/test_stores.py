@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,10 +15,11 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from sauvolanet.cli import main
 from sauvolanet.errors import MissingExtra, OutputError, UsageError
 from sauvolanet.files import binarize_many, plan_batch, run_shard, stores
 
@@ -169,6 +171,87 @@ def s3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
         server.kill()
         server.wait()
         log.close()
+
+
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """An empty S3 bucket that refuses everything, or with ``readable`` only what is written into it."""
+
+    protocol_version = "HTTP/1.1"
+    readable = False
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.asked.append(self.command)
+        status, body = 403, "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        if self.readable and self.command == "HEAD":
+            status = 404
+        elif self.readable and self.command == "GET":
+            status, body = 200, "<ListBucketResult><Name>closed</Name><KeyCount>0</KeyCount></ListBucketResult>"
+        self.send_response(status)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body.encode())
+
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Bucket]]:
+    s3fs = pytest.importorskip("s3fs")
+    s3fs.S3FileSystem.clear_instance_cache()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bucket) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        for name, value in {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+                            "AWS_DEFAULT_REGION": "us-east-1"}.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(Bucket, "asked", [])
+        yield Bucket
+        server.shutdown()
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.filterwarnings("ignore")  # of botocore and aiohttp, not ours
+@pytest.mark.parametrize("what", ["s3://closed/scans", "s3://closed/scans/a.png", "s3://closed/scans/*.png"])
+def test_a_bucket_that_may_not_be_read(
+    closed: type[Bucket], what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["binarize", what, "-o", str(tmp_path / "ink"), "--method", "otsu"]) == 4
+    told = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(rf"sauvolanet: cannot read {re.escape(what)}: (Access Denied|Forbidden)", told[0])
+    assert not (tmp_path / "ink").exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_page_that_may_not_be_read_does_not_stop_the_others(
+    closed: type[Bucket], scans: Path, tmp_path: Path
+) -> None:
+    rows = run(["s3://closed/a.png", scans / "0.png"], tmp_path / "ink")
+    assert {row["input"]: row["status"] for row in rows} == {
+        "s3://closed/a.png": "failed",
+        str(scans / "0.png"): "done",
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("more", [["--jobs", "1"], ["--jobs", "2"], ["--shard", "1/2"]], ids=" ".join)
+@pytest.mark.parametrize("readable", [False, True])
+def test_a_bucket_that_may_not_be_written(
+    closed: type[Bucket], readable: bool, more: list[str], scans: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(closed, "readable", readable)
+    assert main(["binarize", str(scans), "-o", "s3://closed/ink", "--method", "otsu", *more]) == 5
+    (told,) = capsys.readouterr().err.splitlines()
+    verb = "write" if readable else "use"
+    assert re.fullmatch(rf"sauvolanet: cannot {verb} s3://closed/ink/\.sauvolanet\S*: (Access Denied|Forbidden)", told)
+    assert closed.asked.count("PUT") <= (2 if readable else 0)  # at most the first try of each worker
 
 
 @pytest.mark.slow

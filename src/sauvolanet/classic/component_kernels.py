@@ -36,22 +36,23 @@ def link(row, first, last, reach):
 
 
 @njit(nogil=True, cache=True)
-def flood(mask, seeds, kept, stack):
-    """Set ``kept`` on the 8-connected components of the mask that hold a seed; the stack has room for the mask."""
-    height, width = mask.shape
-    for row in range(height):
-        for column in range(width):
-            if not seeds[row, column] or not mask[row, column] or kept[row, column]:
-                continue
-            kept[row, column] = True
-            stack[0] = row * width + column
-            count = 1
-            while count:
-                count -= 1
-                y, x = divmod(stack[count], width)
-                for i in range(max(y - 1, 0), min(y + 2, height)):
-                    for j in range(max(x - 1, 0), min(x + 2, width)):
-                        if mask[i, j] and not kept[i, j]:
-                            kept[i, j] = True
-                            stack[count] = i * width + j
-                            count += 1
+def flood(state, seeds, width, stack):
+    """Raise ``state`` from 1 (inside the mask) to 2 on the 8-connected components that hold a seed.
+
+    Both are flat, of rows of that width, with one pixel of padding; the stack has room for the whole mask.
+    """
+    around = np.array([-width - 1, -width, -width + 1, -1, 1, width - 1, width, width + 1])
+    for start in range(state.shape[0]):
+        if not seeds[start] or state[start] != 1:
+            continue
+        state[start] = 2
+        stack[0] = start
+        count = 1
+        while count:
+            count -= 1
+            at = stack[count]
+            for step in around:
+                if state[at + step] == 1:
+                    state[at + step] = 2
+                    stack[count] = at + step
+                    count += 1

@@ -50,8 +50,10 @@ def runs_of(mask: Ink, diagonal: bool = True) -> Runs:
 def touching(mask: Ink, seeds: Ink) -> Ink:
     """The 8-connected components of a mask (True = inside) that hold at least one seed (True)."""
     if kernels := compiled("sauvolanet.classic.component_kernels"):
-        kept = np.zeros_like(mask)
-        kernels.flood(mask, seeds, kept, np.empty(np.count_nonzero(mask), np.int64))
+        state = np.pad(mask, 1).view(np.uint8)
+        stack = np.empty(np.count_nonzero(mask), np.int32 if state.size < 2**31 else np.int64)
+        kernels.flood(state.reshape(-1), np.pad(seeds, 1).reshape(-1), state.shape[1], stack)
+        kept: Ink = state[1:-1, 1:-1] == 2
         return kept
     runs = runs_of(mask)
     counts = np.zeros(seeds.size + 1, np.int32)

@@ -22,6 +22,7 @@ class Gradient:
         bell = np.exp(-(at**2) / np.float32(2 * sigma**2)).astype(np.float32)
         slope = at * bell
         height = gray.shape[0]
+        self.threads = threads
         self.gx, self.gy = np.empty(gray.shape, np.float32), np.empty(gray.shape, np.float32)
         self.magnitude = np.empty(gray.shape, np.float32)
         self.ridge: Ink = np.empty(gray.shape, bool)
@@ -43,16 +44,16 @@ class Gradient:
         _in_blocks(height, threads, block)
         self.magnitude /= max(self.magnitude.max(), np.float32(1e-30))
 
-    def edges(self, low: float, high: float) -> Ink:
+    def edges(self, low: float, high: float, threads: int | None = 1) -> Ink:
         """Edges (True): ridges above ``low`` that hang together with one above ``high``, thinned once."""
         weak = self.ridge & (self.magnitude > low)
-        return thin_once(touching(weak, weak & (self.magnitude > high)))
+        return thin_once(touching(weak, weak & (self.magnitude > high)), threads)
 
     def automatic(self) -> Ink:
         """Edges with Matlab's own limits: 30 % of the pixels lie above the high one, the low one is 0.4 of it."""
         counts = histogram(np.minimum(self.magnitude * np.float32(64), np.float32(63)).astype(np.uint8)).cumsum()
         high = (int(np.searchsorted(counts, 0.7 * counts[-1], side="right")) + 1) / 64
-        return self.edges(0.4 * high, high)
+        return self.edges(0.4 * high, high, self.threads)
 
 
 def _in_blocks(height: int, threads: int | None, block: Callable[[int, int], None], rows: int = 32) -> None:
@@ -121,15 +122,15 @@ def _ridges(gx: Surface, gy: Surface, magnitude: Surface) -> Ink:
     return ridge
 
 
-def thin_once(mask: Ink) -> Ink:
+def thin_once(mask: Ink, threads: int | None = 1) -> Ink:
     """One round of thinning by Guo and Hall (True = inside), as Matlab's ``bwmorph(…, 'thin', 1)``."""
     kernels = compiled(KERNELS)
     for first in (True, False):
-        result = np.empty_like(mask)
+        padded, result = np.pad(mask, 1), np.empty_like(mask)
         if kernels:
-            kernels.thin(mask, first, result)
+            run_bands(mask.shape[0], threads, partial(kernels.thin, padded.view(np.uint8), first, result))
         else:
-            _in_blocks(mask.shape[0], 1, partial(_thin_rows, np.pad(mask, 1), first, result))
+            _in_blocks(mask.shape[0], threads, partial(_thin_rows, padded, first, result))
         mask = result
     return mask
 

@@ -39,9 +39,9 @@ def threshold_sauvola_ms(
     ``gray < surface``, at or below T. ``threads`` is accepted and not used.
 
     References: G. Lazzara, T. Géraud, IJDAR 17(2), 2014, doi:10.1007/s10032-013-0209-0.
-    **Deviations**: windows, sizes and rounding are those of the authors' program (Olena 2.1), where the first window
-    is nine times as wide as its name says: it gives the figures that others print. Windows are odd and square.
-    Their earlier program had k = 0.34 on every scale, which loses faint ink.
+    **Deviations**: windows, sizes and rounding are those of the authors' program (Olena, 2013), whose finest window is
+    nine times as wide as its name says; it gives the figures others have printed. Windows are odd and square. The
+    program's earlier k of 0.34 on every scale loses faint ink.
     """
     margin = [(0, -n % (4 * FIRST)) for n in gray.shape]
     blocks = np.pad(gray, margin, "symmetric" if min(gray.shape) >= 4 * FIRST else "edge").astype(np.int64)
@@ -59,7 +59,7 @@ def threshold_sauvola_ms(
         small = np.rint(_reduce(total, step) / (FIRST * step) ** 2)
         runs = runs_of(small < surface)
         size = runs.sizes()
-        right = (size > int(sizes[step][0])) & (size < sizes[step][1])
+        right = (size > sizes[step][0]) & (size < sizes[step][1])
         objects = runs.paint(right, small.shape).repeat(step, 0).repeat(step, 1)
         scale[objects & (scale == 0)] = step
 

@@ -40,12 +40,15 @@ def ink_su(
         return edges
     width = stroke_width(edges)
     size, count = window or odd(2 * width), width if least is None else least
-    if kernels := compiled("sauvolanet.classic.su_kernels"):
-        ink = np.empty(gray.shape, bool)
-        run_bands(gray.shape[0], threads, lambda a, b: kernels.below_edges(gray, edges, size, count, a, b, ink))
-    else:
-        ink = below_edges_numpy(gray, edges, size, count)
-    return _clean(ink, gray, edges)
+    kernels = compiled("sauvolanet.classic.su_kernels")
+    if kernels is None:
+        return clean_numpy(below_edges_numpy(gray, edges, size, count), gray, edges)
+    ink, other = np.empty(gray.shape, bool), np.empty(gray.shape, bool)
+    run_bands(gray.shape[0], threads, lambda a, b: kernels.below_edges(gray, edges, size, count, a, b, ink))
+    kernels.settle(gray, edges, ink, 0, 1, other)
+    kernels.settle(gray, edges, other, 1, 0, ink)
+    kernels.drop_lone(ink, other)
+    return other
 
 
 def _deviation(numbers: PageNumbers) -> float:
@@ -63,10 +66,12 @@ def below_edges_numpy(gray: Gray, edges: Ink, window: int, least: int) -> Ink:
     value = np.where(edges, gray, 0).astype(np.int64)
     n, s, q = (box_sum(v, window).astype(np.float64) for v in (edges.astype(np.int64), value, value * value))
     above = gray * n - s
-    return (n >= least) & ((above <= 0) | (4 * above * above <= q * n - s * s))
+    ink: Ink = (n >= least) & ((above <= 0) | (4 * above * above <= q * n - s * s))
+    return ink
 
 
-def _clean(ink: Ink, gray: Gray, edges: Ink) -> Ink:
+def clean_numpy(ink: Ink, gray: Gray, edges: Ink) -> Ink:
+    """Ink (True) after the publication's cleaning along the edges (True)."""
     ink = ink.copy()
     joined = np.nonzero(edges & (_neighbours(edges) > 0))
     for axis in (1, 0):  # pairs left and right, then above and below

@@ -75,3 +75,45 @@ def below_edges(gray, edges, window, least, y0, y1, ink):
     width = gray.shape[1]
     scratch = np.zeros((3, width), kind), np.zeros((3, width + 1), kind)
     _below_edges(gray, edges, window // 2, float(least), y0, y1, ink, *scratch)
+
+
+@njit(nogil=True, cache=True)
+def joined(mask, y, x):
+    """Whether one of the eight neighbours is True."""
+    height, width = mask.shape
+    for i in range(max(y - 1, 0), min(y + 2, height)):
+        for j in range(max(x - 1, 0), min(x + 2, width)):
+            if mask[i, j] and (i != y or j != x):
+                return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def settle(gray, edges, ink, dy, dx, result):
+    """Where both neighbours of an edge along (dy, dx) are alike, the darker becomes ink and the lighter paper."""
+    height, width = gray.shape
+    result[:] = ink
+    for rising in (True, False):
+        for y in range(height - dy - 1, dy - 1, -1):  # backwards, so that of two edges the first has the last word
+            for x in range(width - dx - 1, dx - 1, -1):
+                if edges[y, x] and ink[y - dy, x - dx] == ink[y + dy, x + dx] and joined(edges, y, x):
+                    before, after = gray[y - dy, x - dx], gray[y + dy, x + dx]
+                    if before < after if rising else before > after:
+                        result[y - dy, x - dx] = rising
+                        result[y + dy, x + dx] = not rising
+
+
+@njit(nogil=True, cache=True)
+def drop_lone(ink, result):
+    """Pixels unlike all their eight neighbours change sides; beyond the page is paper."""
+    height, width = ink.shape
+    for y in range(height):
+        for x in range(width):
+            if ink[y, x]:
+                result[y, x] = joined(ink, y, x)
+            else:
+                result[y, x] = (
+                    0 < y < height - 1 and 0 < x < width - 1
+                    and ink[y, x - 1] and ink[y, x + 1] and ink[y - 1, x] and ink[y + 1, x]
+                    and ink[y - 1, x - 1] and ink[y - 1, x + 1] and ink[y + 1, x - 1] and ink[y + 1, x + 1]
+                )  # fmt: skip

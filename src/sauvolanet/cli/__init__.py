@@ -23,7 +23,7 @@ COMMANDS = {
     "methods": "list the methods with their options, or one of them in full",
     "models": "list the shipped models, or one of them in full",
     "train": "train a model on pages with truth",
-    "export": "write a training run as a model",
+    "export": "write a training run as a model, or a model as one ONNX file",
     "import-keras": "read the authors' Keras checkpoint and write a model",
     "synth": "write synthetic pages with exact truth",
     "paper": "recompute a table or figure of the paper",

@@ -1,36 +1,63 @@
-"""Write a training run as a model: MODEL.npz and MODEL.json, checked against torch on a page before it is written."""
+"""Write a training run as a model: MODEL.npz and MODEL.json, checked against torch on a page before it is written.
+
+With --standalone a model becomes one ONNX file for programs that do not run Python: gray in, threshold and attention
+out, everything between inside the graph, checked against our runtime on a page before it is written.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import MissingExtra
 
+if TYPE_CHECKING:
+    from ..windows import Gray
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="The run's folder.")
+    parser.add_argument("run", metavar="RUN", help="The run's folder; with --standalone a model's name or path.")
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="Where to write the model.")
     parser.add_argument("--page", metavar="FILE", help="A page to check on; without it a synthetic one.")
+    parser.add_argument("--standalone", action="store_true", help="Write a model as one ONNX file.")
 
 
 def run(args: argparse.Namespace) -> int:
+    return _standalone(args) if args.standalone else _export(args)
+
+
+def _page(args: argparse.Namespace) -> Gray:
+    from ..datasets import read_image
+    from ..synth import example
+
+    return read_image(Path(args.page)) if args.page else example()
+
+
+def _standalone(args: argparse.Namespace) -> int:
+    from ..net import load
+    from ..standalone import write_standalone
+
+    model = load(args.run)
+    apart = write_standalone(model, args.output, _page(args))
+    print(f"{args.output}: {model.name}, threshold within {apart:.1e} gray levels of the runtime's")
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import torch  # noqa: F401
     except ImportError:
         raise MissingExtra("train", "export") from None
-    from ..datasets import read_image
     from ..net.model import save
-    from ..synth import example
     from ..train.export import difference
     from ..train.loop import open_run
 
     job = open_run(args.run)
     model = job.model(Path(args.output).stem)
-    gray = read_image(Path(args.page)) if args.page else example()
-    apart = difference(job.average, model, gray)
+    apart = difference(job.average, model, _page(args))
     path = save(model.about, model.weights, args.output)
     print(f"{path}: {model.about['parameters']:,} numbers, step {job.step}, threshold within {apart:.1e} of torch's")
     return 0

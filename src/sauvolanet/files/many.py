@@ -53,8 +53,10 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
         tell(len(items))
         yield from run_batch(items, target, settings, jobs=jobs, threads=threads)
     else:
-        from .shards import run_on_cluster, run_share
+        from .shards import check_workers, run_on_cluster, run_share
 
+        if client is not None:
+            check_workers(client)  # before anything is written
         plan = plan_batch(inputs, output, force=force, **options)
         tell(plan.count_of(shard))
         if client is not None:

@@ -206,13 +206,13 @@ def connect(address: str) -> Iterator[Client]:
 
 def check_workers(client: Client) -> None:
     """Every worker must have this version of the package; at least one must be there."""
-    from importlib.metadata import version
-
     try:
         client.wait_for_workers(1, timeout=_ANSWER)
     except TimeoutError:
         raise RunFailed("the Dask scheduler has no workers; start some first") from None
-    for worker, found in client.run(version, "sauvolanet", on_error="return").items():
+    # a function of ours would end a worker that cannot import it; a lambda travels with its code
+    there = client.run(lambda: __import__("sauvolanet").__version__, on_error="return")
+    for worker, found in there.items():
         if found != __version__:
             has = f"has sauvolanet {found}" if isinstance(found, str) else "lacks sauvolanet"
             raise RunFailed(f"worker {worker} {has}, and this is {__version__}; install the same version everywhere")
@@ -227,7 +227,6 @@ def run_on_cluster(plan: Plan, client: Client, *, force: bool = False, dry_run: 
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
-    check_workers(client)
     run = uuid.uuid4().hex[:8]  # so that the scheduler does not take an earlier run's answer for ours
     numbers = iter(range(plan.shards))
 

@@ -136,8 +136,9 @@ def is_folder(location: str) -> bool:
     if location.startswith("http"):
         return False
     fs, path = filesystem(location)
-    with reading(location):
+    with reading(location), contextlib.suppress(PermissionError):  # who may not list a bucket may still read a page
         return not path.strip("/") or bool(fs.isdir(path))
+    return False
 
 
 def walk(location: str, leave_out: str | None = None) -> Iterator[tuple[str, list[str]]]:

@@ -47,7 +47,7 @@ class PngWriter:
             self._chunk(b"pHYs", struct.pack(">IIB", *(round(value / 0.0254) for value in dpi), 1))  # per metre
         if description:
             self._chunk(b"iTXt", b"Description\0\0\0\0\0" + description.encode())
-        self._chunk(b"IDAT", zlib.compress(lines, 6))  # unlike Pillow's encoder it lets other threads run
+        self._chunk(b"IDAT", zlib.compress(lines.data, 6))  # unlike Pillow's encoder it lets other threads run
         self._chunk(b"IEND", b"")
 
     def close(self) -> None:

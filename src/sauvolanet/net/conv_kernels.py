@@ -1,7 +1,7 @@
 """Convolutions on (H, W, C) float32 arrays, compiled: the heart of both the runtime and the trainer.
 
-Sixteen (or eight) output channels of six (or eight) neighbouring pixels are held in registers while all taps and
-input channels pass by. The inner loop knows no border: the few columns at the edges of the page are computed from a
+Sixteen output channels of six neighbouring pixels (or 24 of four, or 8 of eight) are held in registers while all taps
+and input channels pass by. The inner loop knows no border: the few columns at the edges of the page are computed from a
 small copy with zeros around it. The truth is `convolve_numpy` in net/run.py.
 """
 
@@ -58,6 +58,52 @@ def _sixteen_by_six(x, taps, count, p, cin, w, wi, bias, bi, y, o, step, relu):
 
 
 @njit(nogil=True, cache=True)
+def _twenty_four_by_four(x, taps, count, p, cin, w, wi, bias, bi, y, o, step, relu):
+    a0 = load(bias, bi)
+    b0 = load(bias, bi + 8)
+    c0 = load(bias, bi + 16)
+    a1 = a2 = a3 = a0
+    b1 = b2 = b3 = b0
+    c1 = c2 = c3 = c0
+    for t in range(count):
+        q = taps[t] + p
+        for _ in range(cin):
+            w0 = load(w, wi)
+            w1 = load(w, wi + 8)
+            w2 = load(w, wi + 16)
+            a0 = fma(w0, x, q, a0)
+            b0 = fma(w1, x, q, b0)
+            c0 = fma(w2, x, q, c0)
+            a1 = fma(w0, x, q + cin, a1)
+            b1 = fma(w1, x, q + cin, b1)
+            c1 = fma(w2, x, q + cin, c1)
+            a2 = fma(w0, x, q + 2 * cin, a2)
+            b2 = fma(w1, x, q + 2 * cin, b2)
+            c2 = fma(w2, x, q + 2 * cin, c2)
+            a3 = fma(w0, x, q + 3 * cin, a3)
+            b3 = fma(w1, x, q + 3 * cin, b3)
+            c3 = fma(w2, x, q + 3 * cin, c3)
+            wi += 24
+            q += 1
+    if relu:
+        a0, a1, a2, a3 = positive(a0), positive(a1), positive(a2), positive(a3)
+        b0, b1, b2, b3 = positive(b0), positive(b1), positive(b2), positive(b3)
+        c0, c1, c2, c3 = positive(c0), positive(c1), positive(c2), positive(c3)
+    store(y, o, a0)
+    store(y, o + 8, b0)
+    store(y, o + 16, c0)
+    store(y, o + step, a1)
+    store(y, o + step + 8, b1)
+    store(y, o + step + 16, c1)
+    store(y, o + 2 * step, a2)
+    store(y, o + 2 * step + 8, b2)
+    store(y, o + 2 * step + 16, c2)
+    store(y, o + 3 * step, a3)
+    store(y, o + 3 * step + 8, b3)
+    store(y, o + 3 * step + 16, c3)
+
+
+@njit(nogil=True, cache=True)
 def _eight_by_eight(x, taps, count, p, cin, w, wi, bias, bi, y, o, step, relu):
     a0 = load(bias, bi)
     a1 = a2 = a3 = a4 = a5 = a6 = a7 = a0
@@ -89,6 +135,12 @@ def _eight_by_eight(x, taps, count, p, cin, w, wi, bias, bi, y, o, step, relu):
 
 
 @njit(nogil=True, cache=True)
+def odd_block(outputs):
+    """How many outputs, a multiple of 8, come before the blocks of 16: none, 8 or 24."""
+    return 0 if outputs % 16 == 0 else 8 if outputs == 8 else 24
+
+
+@njit(nogil=True, cache=True)
 def _edge(x, w, bias, out, row, begin, end, first, last, size, dilation, relu, copy, taps, spare):
     """Columns begin … end − 1 of a row, six at a time, from a copy of their surroundings with zeros around the page.
 
@@ -97,7 +149,7 @@ def _edge(x, w, bias, out, row, begin, end, first, last, size, dilation, relu, c
     width, cin = x.shape[1:]
     cout, reach, pitch = bias.shape[0], (size // 2) * dilation, copy.shape[1]
     flat = copy.reshape(-1)
-    wide = cout - cout % 16
+    odd = odd_block(cout)
     for column in range(begin, end, 6):
         copy[:] = 0
         left, right = max(column - reach, 0), min(column + 6 + reach, width)
@@ -109,12 +161,15 @@ def _edge(x, w, bias, out, row, begin, end, first, last, size, dilation, relu, c
             for b in range(size):
                 taps[n] = a * pitch + b * dilation * cin
                 n += 1
-        for block in range(0, wide, 16):
+        at = first * odd * size * cin
+        if odd == 8:
+            _eight_by_eight(flat, taps, n, 0, cin, w, at, bias, 0, spare, 0, cout, relu)
+        elif odd == 24:
+            for j in (0, 2):
+                _twenty_four_by_four(flat, taps, n, j * cin, cin, w, at, bias, 0, spare, j * cout, cout, relu)
+        for block in range(odd, cout, 16):
             at = (block * size + first * 16) * size * cin
             _sixteen_by_six(flat, taps, n, 0, cin, w, at, bias, block, spare, block, cout, relu)
-        if wide < cout:
-            at = (wide * size + first * 8) * size * cin
-            _eight_by_eight(flat, taps, n, 0, cin, w, at, bias, wide, spare, wide, cout, relu)
         count = (min(column + 6, end) - column) * cout
         out[column * cout : column * cout + count] = spare[:count]
 
@@ -123,21 +178,28 @@ def _edge(x, w, bias, out, row, begin, end, first, last, size, dilation, relu, c
 def _inside(x, w, bias, out, begin, end, first, taps, count, size, cin, relu):
     """Columns begin … end − 1 of a row, at least eight, whose surroundings lie on the page."""
     cout = bias.shape[0]
-    wide = cout - cout % 16
-    for block in range(0, wide, 16):
+    odd = odd_block(cout)
+    at = first * odd * size * cin
+    # where the columns are no multiple, the last ones are done again, together with some that are done
+    if odd == 8:
+        for j in range(begin, end - 7, 8):
+            _eight_by_eight(x, taps, count, j * cin, cin, w, at, bias, 0, out, j * cout, cout, relu)
+        if (end - begin) % 8:
+            j = end - 8
+            _eight_by_eight(x, taps, count, j * cin, cin, w, at, bias, 0, out, j * cout, cout, relu)
+    elif odd == 24:
+        for j in range(begin, end - 3, 4):
+            _twenty_four_by_four(x, taps, count, j * cin, cin, w, at, bias, 0, out, j * cout, cout, relu)
+        if (end - begin) % 4:
+            j = end - 4
+            _twenty_four_by_four(x, taps, count, j * cin, cin, w, at, bias, 0, out, j * cout, cout, relu)
+    for block in range(odd, cout, 16):
         at = (block * size + first * 16) * size * cin
         for j in range(begin, end - 5, 6):
             _sixteen_by_six(x, taps, count, j * cin, cin, w, at, bias, block, out, j * cout + block, cout, relu)
-        if (end - begin) % 6:  # the last ones again, together with some that are done
+        if (end - begin) % 6:
             j = end - 6
             _sixteen_by_six(x, taps, count, j * cin, cin, w, at, bias, block, out, j * cout + block, cout, relu)
-    if wide < cout:
-        at = (wide * size + first * 8) * size * cin
-        for j in range(begin, end - 7, 8):
-            _eight_by_eight(x, taps, count, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
-        if (end - begin) % 8:
-            j = end - 8
-            _eight_by_eight(x, taps, count, j * cin, cin, w, at, bias, wide, out, j * cout + wide, cout, relu)
 
 
 @njit(nogil=True, cache=True)
@@ -179,15 +241,12 @@ def convolve(x, w, bias, y, y0, y1, size, dilation, relu):
 
 
 def pack(weights: np.ndarray) -> np.ndarray:
-    """Weights (Cout, Cin, size, size) in the order the kernel reads them: blocks of 16 (last perhaps 8) outputs."""
+    """Weights (Cout, Cin, size, size) in the order the kernel reads them: a block of 8 or 24, then blocks of 16 outputs."""
     cout = weights.shape[0]
     assert cout % 8 == 0
     order = weights.transpose(2, 3, 1, 0).astype(np.float32)  # tap row, tap column, input, output
-    wide = cout - cout % 16
-    blocks = [order[..., b : b + 16].reshape(-1) for b in range(0, wide, 16)]
-    if wide < cout:
-        blocks.append(order[..., wide:].reshape(-1))
-    return np.concatenate(blocks)
+    edges = [0, *range(odd_block(cout), cout + 1, 16)]
+    return np.concatenate([order[..., a:b].reshape(-1) for a, b in zip(edges, edges[1:], strict=False)])
 
 
 @njit(nogil=True, cache=True)
