@@ -94,7 +94,8 @@ def run_bands(
     others = [pool.submit(take) for _ in range(count - 1)]
     take()
     for other in others:
-        other.result()
+        if not other.cancel():  # one that has not begun finds nothing left to do; waiting for it could be for ever
+            other.result()
     return results
 
 

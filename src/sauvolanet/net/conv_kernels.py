@@ -7,6 +7,8 @@ small copy with zeros around it. The truth is `convolve_numpy` in net/run.py.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numba import njit
 
@@ -246,7 +248,7 @@ def pack(weights: np.ndarray) -> np.ndarray:
     assert cout % 8 == 0
     order = weights.transpose(2, 3, 1, 0).astype(np.float32)  # tap row, tap column, input, output
     edges = [0, *range(odd_block(cout), cout + 1, 16)]
-    return np.concatenate([order[..., a:b].reshape(-1) for a, b in zip(edges, edges[1:], strict=False)])
+    return np.concatenate([order[..., a:b].reshape(-1) for a, b in pairwise(edges)])
 
 
 @njit(nogil=True, cache=True)
