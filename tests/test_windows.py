@@ -87,8 +87,8 @@ def test_local_threshold_fused_equals_surface(numba: bool, monkeypatch: pytest.M
 
 
 def test_bands_cover_the_page_in_order() -> None:
-    assert windows.windows.run_bands(100, 3, lambda a, b: (a, b)) == [(0, 33), (33, 66), (66, 100)]
-    assert windows.windows.run_bands(20, 4, lambda a, b: (a, b)) == [(0, 20)]
+    assert windows.run_bands(100, 3, lambda a, b: (a, b)) == [(0, 33), (33, 66), (66, 100)]
+    assert windows.run_bands(20, 4, lambda a, b: (a, b)) == [(0, 20)]
 
 
 def test_bands_within_bands_do_not_wait_for_each_other() -> None:
