@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 from ..errors import MissingExtra, UnknownName, UsageError
 
@@ -73,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
         if not sign:
             raise UsageError(f"--set takes NAME=VALUE, not {change!r}")
         settings = with_changes(settings, {name: value})
-    job = Run(settings, args.data, args.out, "sauvolanet " + shlex.join(sys.argv[1:]))
+    # a model tells how it was made, not how its maker's folders are called
+    words = [Path(word).name if os.sep in word else word for word in sys.argv[1:]]
+    job = Run(settings, args.data, args.out, "sauvolanet " + shlex.join(words))
     if args.init:
         job.start_from(load(args.init))
     try:
