@@ -14,6 +14,7 @@ from PIL import Image
 
 import sauvolanet
 from sauvolanet import Binarizer, binarize, normalize, threshold
+from sauvolanet.binarize import paper_to_white
 from sauvolanet.classic import METHODS
 from sauvolanet.despeckle import despeckle
 from sauvolanet.errors import UnknownName, UsageError
@@ -161,6 +162,13 @@ def test_normalize_whitens_the_paper_and_keeps_strokes() -> None:
     white = normalize(gray, method="sauvola")
     assert white[5:40].min() > 245
     assert white[52:58, 45:155].max() < 90
+
+
+@pytest.mark.parametrize("window", [3, 31, 127])
+def test_normalize_does_not_depend_on_bands_or_threads(window: int) -> None:
+    whole = paper_to_white(GRAY, TRUTH, window, 250, rows=len(GRAY))
+    for rows, threads in ((1, 1), (7, 3), (64, 2)):
+        assert np.array_equal(paper_to_white(GRAY, TRUTH, window, 250, threads, rows), whole)
 
 
 @given(ink=arrays(bool, st.tuples(st.integers(1, 25), st.integers(1, 25))), largest=st.integers(0, 9))

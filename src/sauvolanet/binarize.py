@@ -18,7 +18,7 @@ from .despeckle import despeckle as drop_specks
 from .errors import MissingExtra, UnknownName, UsageError
 from .options import QUALITY, VERB_OPTIONS, Method, validate
 from .page import PageNumbers, to_gray
-from .windows import Gray, Ink, Surface
+from .windows import Gray, Ink, Surface, box_sum, run_bands
 
 if TYPE_CHECKING:
     from .net import Model
@@ -131,7 +131,7 @@ def _method(name: str, params: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
 
 
 def _mean_over_flips(model: Any, gray: Gray, numbers: PageNumbers, threads: int | None) -> Surface:
-    total = model.surface(gray, numbers, threads)
+    total: Surface = model.surface(gray, numbers, threads)
     for flip in ((0,), (1,), (0, 1)):
         turned = np.ascontiguousarray(np.flip(gray, flip))
         total += np.flip(model.surface(turned, numbers, threads), flip)
@@ -184,13 +184,31 @@ def normalize(image: Any, *, window: int = 127, **options: Any) -> Gray:
     if numbers.blank:
         return np.full(gray.shape, 255, np.uint8)
     plain = Binarizer(**{**options, "invert": "no"})
-    return paper_to_white(gray, plain(gray), window, numbers.levels()[1])
+    return paper_to_white(gray, plain(gray), window, numbers.levels()[1], binarizer.threads)
 
 
-def paper_to_white(gray: Gray, ink: Ink, window: int, fallback: float) -> Gray:
-    """Divide the gray by the mean of the paper pixels in the window around each pixel."""
-    from .windows import box_sum
+def paper_to_white(
+    gray: Gray, ink: Ink, window: int, fallback: float, threads: int | None = 1, rows: int = 256
+) -> Gray:
+    """Divide the gray by the mean of the paper pixels in the window around each pixel.
 
+    It goes down the page ``rows`` at a time, so that a huge page needs little more memory than itself; as the sums are
+    of whole numbers, the result does not depend on it.
+    """
+    white = np.empty_like(gray)
+    reach = window // 2 + 1  # one more for the neighbours of ink
+
+    def band(first: int, last: int) -> None:
+        for a in range(first, last, rows):
+            b = min(a + rows, last)
+            top, bottom = max(a - reach, 0), b + reach
+            white[a:b] = _to_white(gray[top:bottom], ink[top:bottom], window, fallback)[a - top : b - top]
+
+    run_bands(len(gray), threads, band)
+    return white
+
+
+def _to_white(gray: Gray, ink: Ink, window: int, fallback: float) -> Gray:
     near = ink.copy()  # strokes have soft edges: leave out their neighbours too
     near[1:] |= ink[:-1]
     near[:-1] |= ink[1:]

@@ -53,7 +53,8 @@ def _to_eight_bits(array: npt.NDArray[Any]) -> Gray:
             raise UsageError("the page contains NaN")
         if array.max() > 2:  # it would become a white page
             raise UsageError(f"a page of {array.dtype} must hold values from 0 to 1; divide by its white, such as 255")
-        return np.rint(np.clip(array, 0, 1) * 255).astype(np.uint8)
+        rounded: Gray = np.rint(np.clip(array, 0, 1) * 255).astype(np.uint8)
+        return rounded
     if kind == "u":
         top = np.iinfo(array.dtype).max
         return np.rint(array * (255 / top)).astype(np.uint8)

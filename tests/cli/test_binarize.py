@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -179,6 +181,19 @@ def test_full_pipe_is_5(scans: Path) -> None:
     assert b"cannot write standard output" in done.stderr
 
 
+def test_progress_in_a_terminal(scans: Path, tmp_path: Path) -> None:
+    """Pages a second and the time left, on a terminal only (the other tests have none)."""
+    pty, fcntl, termios = (pytest.importorskip(name) for name in ("pty", "fcntl", "termios"))
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    done = subprocess.run([*COMMAND, str(scans), "-o", str(tmp_path / "ink")], stderr=theirs)
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert re.search(r"binarize: .*\| \d/4 \[\d\d:\d\d<.*(page/s|s/page)\]", shown)
+
+
 MANY = 60  # enough that a batch is not done before it can be stopped
 
 
@@ -235,6 +250,20 @@ def test_interrupted(tmp_path: Path, jobs: int, kind: signal.Signals) -> None:
     for result in (tmp_path / "ink").glob("*.png"):
         with Image.open(result) as image:
             image.load()
+
+
+def test_a_reader_that_goes_away_ends_the_batch(tmp_path: Path) -> None:
+    """As with `| head -1`: not all was done, so the exit code is not 0."""
+    pages = many(tmp_path / "pages", MANY, side=200)
+    args = [*COMMAND, str(pages), "-o", str(tmp_path / "ink"), "--json"]
+    process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    error = process.stderr.read()
+    assert process.wait(60) == 130, error
+    assert b"Traceback" not in error and b"Exception" not in error
+    process.stderr.close()
 
 
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,8 +34,9 @@ def test_ocrd_tool_has_every_option_with_its_range_and_default() -> None:
     assert told["model"]["default"] == ""
 
 
-def test_a_missing_host_is_one_line_with_the_pip_command() -> None:
-    hide = "import sys; sys.modules['ocrd'] = None; from sauvolanet.plugins.ocrd_tool import main; main()"
+@pytest.mark.parametrize("missing", ["ocrd", "click"])
+def test_a_missing_host_is_one_line_with_the_pip_command(missing: str) -> None:
+    hide = f"import sys; sys.modules['{missing}'] = None; from sauvolanet.plugins.ocrd_tool import main; main()"
     done = subprocess.run([sys.executable, "-c", hide], capture_output=True, text=True)
     line = f"sauvolanet: {EXECUTABLE} needs an optional package: pip install 'sauvolanet[ocrd]'\n"
     assert (done.returncode, done.stderr) == (2, line)

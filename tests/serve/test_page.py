@@ -6,6 +6,7 @@ import base64
 import io
 import re
 import shutil
+import threading
 import time
 from pathlib import Path
 
@@ -58,16 +59,22 @@ def find(driver, selector: str):
 
 
 def drop(driver, data: bytes, name: str, kind: str) -> None:
-    """What the browser does when somebody drops a file on the page."""
+    """What the browser does when somebody drops a file on the page, until all is shown."""
+    start_drop(driver, data, name, kind)
+    ready(driver)
+
+
+def start_drop(
+    driver, data: bytes, name: str, kind: str, event: str = "new DragEvent('drop', { dataTransfer: transfer"
+) -> None:
     driver.execute_script(
         """const bytes = Uint8Array.from(atob(arguments[0]), (c) => c.charCodeAt(0));
         const transfer = new DataTransfer();
         transfer.items.add(new File([bytes], arguments[1], { type: arguments[2] }));
         document.getElementById("stage").setAttribute("aria-busy", "true");
-        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true }));""",
+        document.body.dispatchEvent(""" + event + ", bubbles: true }))",
         base64.b64encode(data).decode(), name, kind,
     )  # fmt: skip
-    ready(driver)
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +272,65 @@ def test_everything_is_reached_by_keyboard_and_fits_a_phone(opened, png):
         assert opened.execute_script("return document.documentElement.scrollWidth") <= 360
     finally:
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def place(driver) -> tuple[int, int, int]:
+    """Left and top of the page on the canvas, and its width there."""
+    time.sleep(0.3)
+    url = driver.execute_script("return document.getElementById('view').toDataURL()")
+    seen = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGBA"))[..., 3] > 0
+    columns = np.flatnonzero(seen.any(0))
+    return int(columns[0]), int(np.flatnonzero(seen.any(1))[0]), len(columns)
+
+
+def test_wheel_zooms_and_hand_moves(opened, png, gray):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+    drop(opened, png, "page.png", "image/png")
+    shown(opened)  # one canvas pixel to a page pixel
+    left, top, width = place(opened)
+    assert width == gray.shape[1]
+    canvas = find(opened, "#view")
+    hand = ActionChains(opened).move_to_element_with_offset(canvas, 30, 30)
+    hand.click_and_hold().move_by_offset(-50, 20).release().perform()
+    assert place(opened) == (left - 50, top + 20, width)
+    ActionChains(opened).scroll_from_origin(ScrollOrigin.from_element(canvas), 0, -240).perform()
+    assert place(opened)[2] > width
+    assert int(find(opened, "#zoom-text").text.split()[0]) > 100
+
+
+def test_a_long_page_shows_progress_and_can_be_given_up(opened, service, png, monkeypatch):
+    from sauvolanet.serve import work
+
+    go_on = threading.Event()
+    monkeypatch.setattr(work, "explain", lambda *args, **options: go_on.wait(60) and explain(*args, **options))
+    try:
+        start_drop(opened, png, "long.png", "image/png")
+        until(lambda: service.client.get("/healthz").json()["taken"])
+        until(lambda: find(opened, "#working").is_displayed())
+        assert "Working" in find(opened, "#working-text").text
+        assert find(opened, "#working-bar").is_displayed()
+        find(opened, "#cancel").click()
+        until(lambda: not find(opened, "#working").is_displayed())
+    finally:
+        go_on.set()
+    until(lambda: not service.client.get("/healthz").json()["taken"])
+
+
+def test_paste_and_examples(opened, service, png):
+    opened.get(service.url)
+    ready(opened)
+    start_drop(opened, png, "pasted.png", "image/png", "new ClipboardEvent('paste', { clipboardData: transfer")
+    ready(opened)
+    assert find(opened, "#file-name").text == "pasted.png"
+    assert find(opened, "#file-facts").text == "200 × 150"
+    opened.get(service.url)
+    ready(opened)
+    find(opened, "#examples button:nth-child(2)").click()
+    until(lambda: find(opened, "#file-facts").text)
+    ready(opened)
+    assert (find(opened, "#file-name").text, find(opened, "#file-facts").text) == ("print.png", "800 × 1100")
 
 
 def test_nothing_went_wrong_in_the_console(opened):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sauvolanet import binarize
+from sauvolanet.cli import main
 from sauvolanet.serve import Limits, work
 
 
@@ -130,8 +132,6 @@ def test_results_larger_than_memory_allows_are_streamed_from_a_temporary_file(se
 
 
 def test_command_line_refuses_an_open_door(capsys):
-    from sauvolanet.cli import main
-
     assert main(["serve", "--host", "0.0.0.0"]) == 2
     assert "--token" in capsys.readouterr().err
     assert main(["serve", "--token", "short"]) == 2
@@ -140,3 +140,16 @@ def test_command_line_refuses_an_open_door(capsys):
         main(["serve", "--help"])
     text = capsys.readouterr().out
     assert "--max-upload" in text and str(Limits().max_upload) in text
+
+
+@pytest.mark.parametrize("token", [None, "a-long-secret"])
+def test_open_shows_the_page_in_the_browser(monkeypatch, capsys, token):
+    from sauvolanet.serve import server
+
+    shown = []
+    monkeypatch.setattr(server.webbrowser, "open", shown.append)
+    monkeypatch.setattr(server.uvicorn.Server, "run", lambda self, sockets: sockets[0].close())
+    assert main(["serve", "--open", "--port", "0", *(["--token", token] if token else [])]) == 0
+    (address,) = shown
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/" + (f"#token={token}" if token else ""), address)
+    assert address.partition("#")[0] in capsys.readouterr().err

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Generator, Iterator
@@ -140,6 +141,10 @@ def _report(rows: Generator[dict[str, Any]], bar: tqdm[Any], args: argparse.Name
                 bar.write(f"{row['input']} -> {row['output']}", file=sys.stdout)
     except (KeyboardInterrupt, OutputError) as problem:
         stopped = problem
+        rows.close()
+    except BrokenPipeError:  # nobody reads the rows any more, as behind `| head`: the same as Ctrl-C
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes nowhere
+        stopped = KeyboardInterrupt()
         rows.close()
     bar.close()
     for error, _ in failed[:_SHOWN]:

@@ -166,6 +166,7 @@ def _store_walk(location: str) -> Iterator[tuple[str, list[str]]]:
         below = folder.strip("/")[len(root) :].strip("/")
         if not any(part.startswith(".") for part in below.split("/")):
             yield below, files
+        fs.invalidate_cache(folder)  # a listing of millions is not kept
 
 
 def _raise(problem: OSError) -> None:

@@ -19,7 +19,7 @@ from .architecture import Architecture
 from .buffers import Array, empty
 from .features import Scale, features, page_numbers, statistics
 
-TILE_BYTES = 800_000_000  # about what a tile may take; larger pages are cut
+TILE_BYTES = 300_000_000  # about what a tile may take; larger pages are cut
 # a network with page-wide statistics computes every layer again for each of its layers once a page is cut
 TILE_BYTES_INSTANCE = 4_000_000_000
 BAND = 64  # rows that go through the steps at full resolution together; more would only take memory

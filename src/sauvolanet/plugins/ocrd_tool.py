@@ -58,8 +58,8 @@ def main() -> None:
     try:
         from .ocrd import command
     except ModuleNotFoundError as problem:
-        if not (problem.name or "").startswith("ocrd"):
-            raise
+        if (problem.name or "").startswith("sauvolanet"):
+            raise  # our own mistake; whatever else is missing comes with the extra
         missing = MissingExtra("ocrd", EXECUTABLE)
         print(f"sauvolanet: {missing}", file=sys.stderr)
         sys.exit(missing.exit_code)
