@@ -156,6 +156,8 @@ class Patches:
     def _weather(self, rng: np.random.Generator, gray: Gray, numbers: PageNumbers) -> tuple[Gray, PageNumbers]:
         """Blur, tone and noise; the page's numbers follow the tone."""
         s = self.settings
+        if s.show_through and rng.random() < s.show_through:
+            gray = self._show_through(rng, gray)
         if rng.random() < s.blur:
             gray = np.asarray(Image.fromarray(gray).filter(ImageFilter.GaussianBlur(float(rng.uniform(0.3, 1.1)))))
         if rng.random() < s.tone:
@@ -169,6 +171,24 @@ class Patches:
             grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(1, 7))
             gray = np.clip(np.rint(gray + grain), 0, 255).astype(np.uint8)
         return gray, numbers
+
+    def _show_through(self, rng: np.random.Generator, gray: Gray) -> Gray:
+        """The writing of another page, mirrored, blurred and pale, multiplied into this one; the truth stays."""
+        of_set = self.sheets[list(self.sheets)[rng.choice(len(self.share), p=self.share)]]
+        sheet = of_set[rng.integers(len(of_set))]
+        corner = [
+            int(rng.integers(max(n - size, 0) + 1)) for n, size in zip(sheet.truth.shape, gray.shape, strict=True)
+        ]
+        part = tuple(slice(c, c + size) for c, size in zip(corner, gray.shape, strict=True))
+        other = _mix(sheet.pixels[part], LUMA)[:, ::-1]
+        lack = [(0, size - n) for n, size in zip(other.shape, gray.shape, strict=True)]
+        other = np.pad(other, lack, mode="symmetric")
+        blurred = Image.fromarray(np.ascontiguousarray(other)).filter(
+            ImageFilter.GaussianBlur(float(rng.uniform(0.6, 2.5)))
+        )
+        paper = np.float32(np.percentile(other[::4, ::4], 85) + 1)
+        dark = np.clip(1 - np.asarray(blurred, np.float32) / paper, 0, 1) * np.float32(rng.uniform(0.1, 0.6))
+        return np.rint(gray * (1 - dark)).astype(np.uint8)
 
     def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers]:
         from ..synth import training_page

@@ -44,6 +44,7 @@ class Settings:
     colour: float = 0.0  # share of colour patches with another mixture of red, green and blue
     noise: float = 0.0  # share of patches with noise
     blur: float = 0.0  # share of patches that are blurred
+    show_through: float = 0.0  # share of patches through which another page shows from behind
     synthetic: float = 0.0  # share of patches cut from synthetic pages
     # optimisation
     steps: int = 8000
