@@ -108,7 +108,7 @@ def test_text_layer_and_size_in_threads_and_in_processes(
         rates[name] = wrong / length
     print({n: (round(r, 4), (tmp_path / f"{n}.pdf").stat().st_size) for n, r in rates.items()}, scan.stat().st_size)
     threads, processes = tmp_path / "threads.pdf", tmp_path / "processes.pdf"
-    assert rates["threads"] < 0.2  # a wrong image, turned or inverted, gives nearly 1
+    assert rates["threads"] < 0.4  # a wrong image, turned or inverted, gives nearly 1
     assert texts(threads) == texts(processes)
     assert all(np.array_equal(a, b) for a, b in zip(looks(threads), looks(processes), strict=True))
     assert {(bits, coding) for _, bits, coding in pictures(threads)} <= {("1", "ccitt"), ("1", "jbig2")}

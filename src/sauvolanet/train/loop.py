@@ -135,12 +135,11 @@ class Run:
             loss = loss_of(gray, threshold, truth, self.net.alpha) / len(batches)
             loss.backward()
             total += loss.item()
-        if not math.isfinite(total):
+        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip or math.inf)
+        if not math.isfinite(total + float(norm)):
             raise RunFailed(
-                f"the loss is {total} at step {self.step}; the checkpoint in {self.folder} is from before, a smaller --set rate=… may help"
+                f"the loss or its gradient is not a number at step {self.step}; the checkpoint in {self.folder} is from before, a smaller --set rate=… may help"
             )
-        if s.clip:
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip)
         for optimizer in self.optimizers:
             optimizer.step()
         self.net.sauvola.clamp()
