@@ -14,7 +14,6 @@ import tifffile
 from PIL import Image
 
 from sauvolanet import Binarizer, binarize, explain, normalize, threshold
-from sauvolanet.binarize import DEFAULT_MODEL
 from sauvolanet.classic import METHODS
 from sauvolanet.options import VERB_OPTIONS
 from sauvolanet.serve.work import BINARIZE, STRENGTHS
@@ -76,9 +75,9 @@ def read_zip(answer):
 
 
 def test_explain_holds_every_step(service, gray, png):
-    meta, pictures = read_zip(service.post("/v1/explain", png))
-    truth = explain(gray)
-    assert (meta["width"], meta["height"], meta["pages"], meta["name"]) == (200, 150, 1, DEFAULT_MODEL)
+    meta, pictures = read_zip(service.post("/v1/explain", png, model="original"))
+    truth = explain(gray, model="original")
+    assert (meta["width"], meta["height"], meta["pages"], meta["name"]) == (200, 150, 1, "original")
     assert meta["dpi"] == pytest.approx([300, 300], abs=0.01)
     assert [c["name"] for c in meta["choices"]] == truth.choices
     assert np.array_equal(pictures["gray.png"], truth.gray)
