@@ -102,9 +102,16 @@ def test_numbers_of_a_page_worked_out_by_hand() -> None:
 
 def test_white_on_black_is_noticed() -> None:
     page = np.full((100, 100), 20, np.uint8)
-    page[40:60, 20:80] = 230
+    page[40:60:4, 20:80] = 230
     assert PageNumbers.of(page).light_on_dark(page)
     assert not PageNumbers.of(255 - page).light_on_dark(255 - page)
+
+
+def test_a_sheet_on_a_dark_desk_is_not_white_on_black() -> None:
+    desk = np.full((200, 200), 20, np.uint8)
+    desk[60:150, 50:140] = 230
+    desk[70:140:8, 60:130] = 30
+    assert not PageNumbers.of(desk).light_on_dark(desk)
 
 
 @pytest.mark.slow

@@ -154,11 +154,22 @@ class PageNumbers:
     def light_on_dark(self, gray: Gray) -> bool:
         """Whether the page is light writing on a dark ground.
 
-        Its darker class (Otsu) must be most of the page and most of the page's rim, and be really dark.
+        Its darker class (Otsu) must be most of the page and most of the page's rim, and be really dark; and the lighter
+        class must be strokes, not an area such as a sheet of paper photographed on a dark desk.
         """
         cut = self.otsu()
         dark = int(self.histogram[:cut].sum())
         if dark <= 0.7 * self.histogram.sum() or self.percentile(50) >= 96:
             return False
         rim = np.concatenate([gray[0], gray[-1], gray[:, 0], gray[:, -1]])
-        return bool((rim < cut).mean() > 0.7)
+        return bool((rim < cut).mean() > 0.7) and _share_in_areas(gray >= cut) < 0.5
+
+
+def _share_in_areas(mask: npt.NDArray[np.bool_]) -> float:
+    """How much of a mask lies in squares of a thirty-second of the short side that it fills to four fifths."""
+    side = max(min(mask.shape) // 32, 4)
+    height, width = (n - n % side for n in mask.shape)
+    if not height or not width:
+        return 0.0
+    squares = mask[:height, :width].reshape(height // side, side, width // side, side).mean((1, 3))
+    return float(squares[squares >= 0.8].sum() / max(squares.sum(), 1e-9))

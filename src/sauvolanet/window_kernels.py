@@ -77,44 +77,59 @@ def prefix(sums, squares, p, q):
         q[x + 1] = running_q
 
 
-@njit(nogil=True, cache=True)
-def one_pixel(p, q, left, right, rows):
-    count = np.float64(rows * (right - left))
-    t = np.float64(p.dtype.type(p[right] - p[left]))
-    square = np.float64(q.dtype.type(q[right] - q[left]))
-    inverse = 1.0 / count
-    return np.float32(t * inverse), np.sqrt(np.float32((square * count - t * t) * (inverse * inverse)))
+@njit(nogil=True, cache=True, inline="always")
+def moments(t, square, count, inverse):
+    """Mean and deviation from the sum and the sum of squares of ``count`` grays, integers of one type.
+
+    Both are taken about the gray c next to the mean, e = Σ (v − c) and s = Σ (v − c)², in integers, where a wrap
+    cancels; so single precision is enough for the rest: nothing large is subtracted from something large.
+    """
+    kind = type(t)
+    c = kind(np.rint(np.float32(t) * inverse))
+    e = kind(t - count * c)
+    s = kind(square - c * kind(t + e))
+    part = np.float32(np.int32(e)) * inverse
+    return np.float32(c) + part, np.sqrt(max(np.float32(s) * inverse - part * part, np.float32(0)))
 
 
 @njit(nogil=True, cache=True)
 def statistics(sums, squares, p, q, rows, half, mean, deviation):
     """One row of means and deviations from the column sums; p and q are scratch of W + 1."""
     prefix(sums, squares, p, q)
-    row_statistics(p, q, rows, half, mean, deviation)
+    row_statistics(p, q, rows, half, 0, mean.shape[0], mean, deviation)
 
 
 @njit(nogil=True, cache=True)
-def row_statistics(p, q, rows, half, mean, deviation):
-    """One row of means and deviations from the running sums of the columns' sums and squares."""
+def row_statistics(p, q, rows, half, first, last, mean, deviation):
+    """Columns first … last − 1 of a row of means and deviations, from the running sums of the columns' sums and squares.
+
+    A window that the left edge of the page cuts grows from column to column, one that the right edge cuts shrinks.
+    """
     width = p.shape[0] - 1
-    inner0 = min(half, width)
-    inner1 = max(width - half, inner0)
-    for x in range(inner0):
-        mean[x], deviation[x] = one_pixel(p, q, 0, min(x + half + 1, width), rows)
-    count = np.float64(rows * (2 * half + 1))
-    inverse = 1.0 / count
-    inverse_square = inverse * inverse
-    inside = inner1 - inner0
-    p0, p1 = p[:inside], p[min(2 * half + 1, width) :]
-    q0, q1 = q[:inside], q[min(2 * half + 1, width) :]
-    means, deviations = mean[inner0:inner1], deviation[inner0:inner1]
-    for i in range(inside):
-        t = np.float64(p.dtype.type(p1[i] - p0[i]))  # in the sums' own type, so that a wrap cancels
-        square = np.float64(q.dtype.type(q1[i] - q0[i]))
-        means[i] = t * inverse
-        deviations[i] = np.sqrt(np.float32((square * count - t * t) * inverse_square))
-    for x in range(inner1, width):
-        mean[x], deviation[x] = one_pixel(p, q, max(x - half, 0), width, rows)
+    kind = p.dtype.type
+    if width <= 2 * half:
+        for x in range(first, last):
+            a, b = max(x - half, 0), min(x + half + 1, width)
+            many = kind(rows * (b - a))
+            inverse = np.float32(1) / np.float32(many)
+            mean[x], deviation[x] = moments(kind(p[b] - p[a]), kind(q[b] - q[a]), many, inverse)
+        return
+    a = min(max(half, first), last)
+    b = max(min(width - half, last), a)
+    for x in range(first, a):
+        many = kind(rows * (x + half + 1))
+        inverse = np.float32(1) / np.float32(many)
+        mean[x], deviation[x] = moments(kind(p[x + half + 1] - p[0]), kind(q[x + half + 1] - q[0]), many, inverse)
+    many = kind(rows * (2 * half + 1))
+    inverse = np.float32(1) / np.float32(many)
+    p0, p1, q0, q1 = p[a - half :], p[a + half + 1 :], q[a - half :], q[a + half + 1 :]
+    means, deviations = mean[a:b], deviation[a:b]
+    for i in range(b - a):
+        means[i], deviations[i] = moments(kind(p1[i] - p0[i]), kind(q1[i] - q0[i]), many, inverse)
+    for x in range(b, last):
+        many = kind(rows * (width - x + half))
+        inverse = np.float32(1) / np.float32(many)
+        mean[x], deviation[x] = moments(kind(p[width] - p[x - half]), kind(q[width] - q[x - half]), many, inverse)
 
 
 @njit(nogil=True, cache=True)

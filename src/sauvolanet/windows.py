@@ -136,13 +136,18 @@ def window_sums(gray: Gray, window: int) -> tuple[npt.NDArray[np.int64], npt.NDA
 def mean_deviation_numpy(gray: Gray, window: int) -> tuple[Surface, Surface]:
     """Mean and deviation of each window, float32 on the scale of the gray: the definition of the truth.
 
-    ``mean = s · (1/n)`` and ``variance = (n·q − s²) · (1/n)²`` in float64 from the exact sums s, q, n; the difference
-    is exact up to window 610, and zero on a constant page with any window. The root is taken in float32.
+    Sum and sum of squares are first taken about the gray c next to the mean, exactly: e = Σ (v − c), s = Σ (v − c)².
+    Then ``mean = c + e/n`` and ``variance = s/n − (e/n)²`` in float32: no difference of large numbers, and zero on a
+    constant page with any window.
     """
-    total, squares, count = (sums.astype(np.float64) for sums in window_sums(gray, window))
-    inverse = 1 / count
-    variance = (squares * count - total * total) * (inverse * inverse)
-    return (total * inverse).astype(np.float32), np.sqrt(variance.astype(np.float32))
+    total, squares, count = window_sums(gray, window)
+    inverse = np.float32(1) / count.astype(np.float32)
+    near = np.rint(total.astype(np.float32) * inverse).astype(np.int64)
+    rest = total - count * near
+    about = squares - near * (total + rest)
+    part = rest.astype(np.float32) * inverse
+    variance = about.astype(np.float32) * inverse - part * part
+    return near.astype(np.float32) + part, np.sqrt(np.maximum(variance, np.float32(0)))
 
 
 def mean_deviation(gray: Gray, window: int, threads: int | None = 1) -> tuple[Surface, Surface]:

@@ -66,7 +66,7 @@ def _scaled_strip(gray, halves, y0, y1, top, first, low, gain, floor, mean, devi
             above, below = max(y - half, 0) % rows, min(y + half + 1, height) % rows
             _subtract(sums[below], sums[above], p)
             _subtract(squares[below], squares[above], q)
-            row_statistics(p, q, rows_inside(height, y, half), half, m[w], d[w])
+            row_statistics(p, q, rows_inside(height, y, half), half, first - left, last - left, m[w], d[w])
         _put(m, first - left, last - left, low, gain, np.float32(-np.inf), mean[y - top])
         _put(d, first - left, last - left, np.float32(0), gain, floor, deviation[y - top])
 

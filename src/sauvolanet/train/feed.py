@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import RunFailed
 from .patches import Batch, Patches
 
-_FIELDS = ("gray", "mean", "deviation", "features", "truth")
+_FIELDS = ("gray", "mean", "deviation", "features", "truth", "share")
 
 
 class Feed:

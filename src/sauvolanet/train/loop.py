@@ -130,9 +130,9 @@ class Run:
         self.net.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            gray, mean, deviation, seen, truth = (torch.from_numpy(v).to(self.device) for v in vars(batch).values())
+            gray, mean, deviation, seen, truth, share = (torch.from_numpy(v).to(self.device) for v in vars(batch).values())
             threshold = net(gray, mean, deviation, seen)
-            loss = loss_of(gray, threshold, truth, self.net.alpha) / len(batches)
+            loss = loss_of(gray, threshold, truth, self.net.alpha, share) / len(batches)
             loss.backward()
             total += loss.item()
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip or math.inf)
@@ -287,7 +287,7 @@ def build(settings: Settings) -> SauvolaNet:
 
 def calibrate(net: SauvolaNet, batch: Batch) -> None:
     """After `from_model`: give every folded normalisation the statistics of a batch, so that nothing changes."""
-    gray, mean, deviation, seen, _ = (torch.from_numpy(v) for v in vars(batch).values())
+    gray, mean, deviation, seen, *_ = (torch.from_numpy(v) for v in vars(batch).values())
     layers = [conv for conv in net.convs.values() if conv.norm == "batch"]
     for conv in layers:
         conv.calibrating = True

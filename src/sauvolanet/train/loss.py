@@ -1,4 +1,4 @@
-"""Losses of a threshold surface T against truth, on the scaled gray D."""
+"""Losses of a threshold surface T against truth, on the scaled gray D (N patches; share: ink of each patch's page)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def hinge(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor) -> Tensor:
+def hinge(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, share: Tensor) -> Tensor:
     """The paper's loss: mean of max(1 − α · (D − T) · B, 0), B = +1 for paper and −1 for ink (truth: True = ink)."""
     sign = 1 - 2 * truth.float()
     return F.relu(1 - alpha * (gray - threshold) * sign).mean()
 
 
-def dice(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor) -> Tensor:
+def dice(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, share: Tensor) -> Tensor:
     """Half the cross-entropy of α · (T − D) as the logit of ink, plus one minus the soft F-measure of the batch."""
     logit = alpha * (threshold - gray)
     target = truth.float()
@@ -23,4 +23,22 @@ def dice(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor) -> Tenso
     return 0.5 * entropy + 1 - overlap
 
 
-LOSSES = {"hinge": hinge, "dice": dice}
+LEAST_SHARE, USUAL_SHARE = 0.02, 0.08  # of ink on a page; a page with less than the first counts as if it had that
+
+
+def page(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, share: Tensor) -> Tensor:
+    """As `dice`, but a pixel counts the more the less ink its page has.
+
+    The F-measure of a page counts a wrong pixel of empty paper as much as one of a letter, and more where the page has
+    little ink; a loss per patch or batch knows nothing of that.
+    """
+    weight = (USUAL_SHARE / share.clamp(min=LEAST_SHARE))[:, None, None]
+    logit = alpha * (threshold - gray)
+    target = truth.float()
+    entropy = F.binary_cross_entropy_with_logits(logit, target, weight=weight.expand_as(logit))
+    ink = torch.sigmoid(logit) * weight
+    overlap = (2 * (ink * target).sum() + 1) / (ink.sum() + (target * weight).sum() + 1)
+    return 0.5 * entropy + 1 - overlap
+
+
+LOSSES = {"hinge": hinge, "dice": dice, "page": page}

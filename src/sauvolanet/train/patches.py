@@ -7,6 +7,7 @@ runtime's window sums are integer sums of the uint8 gray. Only then is it scaled
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from PIL import Image, ImageFilter
@@ -31,16 +32,22 @@ class Sheet:
     pixels: np.ndarray
     truth: Ink
 
+    @cached_property
+    def share(self) -> float:
+        """How much of the page is ink."""
+        return float(self.truth.mean())
+
 
 @dataclass
 class Batch:
-    """What the network reads, and the truth; arrays of N patches."""
+    """What the network reads, the truth, and how much of the patch's page is ink; arrays of N patches."""
 
     gray: Array
     mean: Array
     deviation: Array
     features: Array
     truth: Ink
+    share: Array
 
 
 def load_sheets(pages: list[Page], colour: bool, least: int, warn: object = None) -> list[Sheet]:
@@ -89,17 +96,16 @@ class Patches:
     def batch(self, step: int, indices: range) -> Batch:
         """The patches of one step (a part of them when several processes share the step)."""
         parts = [self.patch(step, i) for i in indices]
-        return Batch(*(np.stack([p[n] for p in parts]) for n in range(5)))
+        return Batch(*(np.stack([p[n] for p in parts]) for n in range(6)))
 
-    def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, Ink]:
-        """One patch: scaled gray, mean, deviation, features, truth."""
+    def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, Ink, np.float32]:
+        """One patch: scaled gray, mean, deviation, features, truth, share of ink on its page."""
         s = self.settings
         rng = np.random.default_rng([s.seed, step, index])
         if s.synthetic and rng.random() < s.synthetic:
-            gray, truth, spot, numbers = self._synthetic(rng)
+            gray, truth, (rows, columns), numbers, share = self._synthetic(rng)
         else:
-            gray, truth, spot, numbers = self._cut(rng)
-        rows, columns = spot
+            gray, truth, (rows, columns), numbers, share = self._cut(rng)
         if s.patch_scaling:
             numbers = PageNumbers.of(gray[rows, columns])
         if s.flips:
@@ -115,9 +121,9 @@ class Patches:
         mean, deviation = statistics(gray, s.architecture.windows, scale, (rows, columns), 1)
         scaled = (gray[rows, columns] - np.float32(scale.low)) * np.float32(scale.gain)
         seen = features(s.architecture, scaled, mean, deviation, page_numbers(numbers, scale))
-        return scaled, mean, deviation, seen, truth[rows, columns]
+        return scaled, mean, deviation, seen, truth[rows, columns], np.float32(share)
 
-    def _cut(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers]:
+    def _cut(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers, float]:
         """A region around a patch (the margin lets windows see beyond it), augmented, and where the patch lies in it."""
         s = self.settings
         of_set = self.sheets[list(self.sheets)[rng.choice(len(self.share), p=self.share)]]
@@ -151,7 +157,8 @@ class Patches:
             truth = np.asarray(coverage) >= 128
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))  # type: ignore[assignment]
         gray, numbers = self._weather(rng, gray, numbers)
-        return gray, truth, (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch)), numbers
+        place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
+        return gray, truth, place, numbers, sheet.share
 
     def _weather(self, rng: np.random.Generator, gray: Gray, numbers: PageNumbers) -> tuple[Gray, PageNumbers]:
         """Blur, tone and noise; the page's numbers follow the tone."""
@@ -190,13 +197,13 @@ class Patches:
         dark = np.clip(1 - np.asarray(blurred, np.float32) / paper, 0, 1) * np.float32(rng.uniform(0.1, 0.6))
         return np.rint(gray * (1 - dark)).astype(np.uint8)
 
-    def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers]:
+    def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers, float]:
         from ..synth import training_page
 
         side = self.settings.patch + 2 * self.margin
         gray, truth = training_page(int(rng.integers(2**31)), height=side, width=side)
         inner = slice(self.margin, self.margin + self.settings.patch)
-        return gray, truth, (inner, inner), PageNumbers.of(gray)
+        return gray, truth, (inner, inner), PageNumbers.of(gray), float(truth.mean())
 
 
 def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
