@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from sauvolanet.atomic import atomic
+from sauvolanet.atomic import atomic, put_between
 from sauvolanet.binarize import DEFAULT_MODEL, Binarizer, normalize
 
 ROOT = Path(__file__).parents[1]
@@ -328,18 +328,6 @@ def picture(scores: Scores, path: Path) -> None:
     plt.close(figure)
 
 
-def replace_block(document: Path, block: str) -> None:
-    """Put the block between the document's two markers."""
-    text = document.read_text(encoding="utf-8")
-    start, end = "<!-- results: benchmarks/ocr.py -->", "<!-- end of results -->"
-    before, _, rest = text.partition(start)
-    _, found, after = rest.partition(end)
-    if not found:
-        sys.exit(f"ocr.py: {document} lacks its markers {start} and {end}")
-    with atomic(document) as file:
-        file.write(f"{before}{start}\n{block}\n{end}{after}".encode())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="*", default=["original"], help="Rows besides the default model.")
@@ -355,7 +343,7 @@ def main() -> None:
     scores = collect(folder, journal)
     text = report(scores, len(page_list(folder)))
     picture(scores, ROOT / "docs" / "images" / "ocr-error-rates.svg")
-    replace_block(ROOT / "docs" / "ocr.md", text)
+    put_between(ROOT / "docs" / "ocr.md", "results", text)
     print(text)
 
 

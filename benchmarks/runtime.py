@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import re
 import statistics
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ import numpy as np
 import onnxruntime
 
 from sauvolanet import Binarizer
+from sauvolanet.atomic import put_between
 from sauvolanet.net import Model, load, shipped
 from sauvolanet.standalone import attention_graph
 from sauvolanet.synth import page
@@ -97,14 +97,7 @@ def main() -> None:
     if args.json:
         Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
     if args.readme:
-        readme = Path(args.readme)
-        marked = re.sub(
-            r"(<!-- speed -->\n).*?(<!-- end of speed -->)",
-            lambda m: f"{m[1]}{text}\n{m[2]}",
-            readme.read_text(),
-            flags=re.DOTALL,
-        )
-        readme.write_text(marked)
+        put_between(args.readme, "speed", text)
 
 
 if __name__ == "__main__":

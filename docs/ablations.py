@@ -13,8 +13,9 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
-from readme_figures import ROOT, put
+from readme_figures import ROOT
 
+from sauvolanet.atomic import put_between
 from sauvolanet.page import PageNumbers
 from sauvolanet.synth import measure
 from sauvolanet.train.export import to_model
@@ -86,7 +87,7 @@ def main() -> None:
             writer = csv.DictWriter(file, list(ordered[0]))
             writer.writeheader()
             writer.writerows(ordered)
-        put(ROOT / "docs" / "design-notes.md", "ablations", markdown(ordered))
+        put_between(ROOT / "docs" / "design-notes.md", "ablations", markdown(ordered))
 
 
 def markdown(rows: list[dict[str, object]]) -> str:

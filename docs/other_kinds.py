@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from readme_figures import ROOT, put
+from readme_figures import ROOT
 from scipy import ndimage
 
 from sauvolanet import Binarizer
+from sauvolanet.atomic import put_between
 from sauvolanet.net import shipped
 from sauvolanet.page import to_gray
 from sauvolanet.sheet import sheet
@@ -87,9 +88,9 @@ def main() -> None:
     models = {name: Binarizer(model=name) for name in shipped()}
     notes = ROOT / "docs" / "design-notes.md"
     picture(models)
-    put(notes, "other kinds", of_synthetic_pages(models))
+    put_between(notes, "other kinds", of_synthetic_pages(models))
     if args.ocr:
-        put(notes, "scans", of_ocr_pages(args.ocr, models))
+        put_between(notes, "scans", of_ocr_pages(args.ocr, models))
 
 
 if __name__ == "__main__":

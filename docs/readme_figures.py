@@ -6,13 +6,13 @@ python docs/readme_figures.py --data DIR        DIR holds `documents` and `paper
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from sauvolanet import binarize, evaluate
+from sauvolanet.atomic import put_between
 from sauvolanet.net import load, shipped
 from sauvolanet.synth import example
 
@@ -47,19 +47,13 @@ def table(data: Path) -> str:
     return "\n".join(rows)
 
 
-def put(file: Path, mark: str, text: str) -> None:
-    """Replace what stands between two marks of a Markdown file."""
-    pattern = rf"(<!-- {mark} -->\n).*?(<!-- end of {mark} -->)"
-    file.write_text(re.sub(pattern, lambda m: f"{m[1]}{text}\n{m[2]}", file.read_text(), flags=re.DOTALL))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     args = parser.parse_args()
     picture()
     text = table(args.data)
-    put(ROOT / "README.md", "accuracy", text)
+    put_between(ROOT / "README.md", "accuracy", text)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import classic, net
-from .despeckle import despeckle as drop_specks
+from .components import despeckle as drop_specks
 from .errors import MissingExtra, UnknownName, UsageError
 from .options import QUALITY, VERB_OPTIONS, Method, validate
 from .page import PageNumbers, to_gray

@@ -43,7 +43,9 @@ class Explanation:
     @property
     def choices(self) -> list[str]:
         """Names of what the attention chooses between, in its order."""
-        return [f"window {w}" for w in self.windows] + [f"always {'paper' if c < 0.5 else 'ink'}" for c in self.constants]
+        return [f"window {w}" for w in self.windows] + [
+            f"always {'paper' if c < 0.5 else 'ink'}" for c in self.constants
+        ]
 
     @property
     def colours(self) -> list[Colour]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .despeckle import label_runs
+from .components import runs_of
 from .errors import BadData
 from .thinning import LEE_CHEN, ZHANG_SUEN
 from .windows import Ink, compiled
@@ -97,7 +97,7 @@ def _components(mask: Ink) -> Components:
     Returns their horizontal runs (row, first column, past the last), component by component, each in raster order;
     where each component begins among them (and the end); and their boxes (top, bottom, left, right, inclusive).
     """
-    label, first, last, row = label_runs(mask)
+    row, first, last, label = runs_of(mask)
     by_component = np.argsort(label, kind="stable")
     row, first, last = row[by_component], first[by_component], last[by_component]
     starts = np.flatnonzero(np.diff(label[by_component], prepend=-1))

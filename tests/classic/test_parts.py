@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sauvolanet.classic import components, edges, howe, isauvola, sauvola_ms, sauvola_swt, shared, su
+from sauvolanet import components
+from sauvolanet.classic import edges, howe, isauvola, sauvola_ms, sauvola_swt, shared, su
 from sauvolanet.windows import Gray, Ink, compiled
 
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from ..components import touching
 from ..windows import Gray, Ink, Surface, compiled, histogram, run_bands
-from .components import touching
 
 KERNELS = "sauvolanet.classic.edge_kernels"
 

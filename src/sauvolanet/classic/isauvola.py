@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..components import runs_of, touching
 from ..options import Method, Option
 from ..windows import Gray, Ink
-from .components import runs_of, touching
 from .sauvola import R, threshold_sauvola
 from .shared import high_contrast, window_option
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..components import runs_of
 from ..options import Method, Option
 from ..windows import Gray, Surface, box_sum
-from .components import runs_of
 from .sauvola import R
 from .shared import window_option
 

@@ -35,7 +35,9 @@ class Architecture:
     refine: int = 0  # width of the refinement at full resolution; 0 = none
 
     windows: tuple[int, ...] = field(default=(7, 15, 23, 31, 39, 47, 55, 63))
-    constants: tuple[float, ...] = ()  # extra choices: constant thresholds on the scaled gray, below all of it = paper, above = ink
+    constants: tuple[
+        float, ...
+    ] = ()  # extra choices: constant thresholds on the scaled gray, below all of it = paper, above = ink
 
     def __post_init__(self) -> None:
         shape = [len(level) for level in self.widths]

@@ -130,7 +130,9 @@ class Run:
         self.net.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            gray, mean, deviation, seen, truth, share = (torch.from_numpy(v).to(self.device) for v in vars(batch).values())
+            gray, mean, deviation, seen, truth, share = (
+                torch.from_numpy(v).to(self.device) for v in vars(batch).values()
+            )
             threshold = net(gray, mean, deviation, seen)
             loss = loss_of(gray, threshold, truth, self.net.alpha, share) / len(batches)
             loss.backward()

@@ -1,4 +1,4 @@
-"""Connected components by horizontal runs: which of them touch a seed, and how large each is."""
+"""Connected components by horizontal runs: which of them touch a seed, how large each is, specks dropped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..windows import Ink, compiled
+from .windows import Ink, compiled
 
 Indices = npt.NDArray[np.int64]
 
@@ -42,14 +42,25 @@ def runs_of(mask: Ink, diagonal: bool = True) -> Runs:
     width = padded.shape[1]
     row, first = begin // width, begin % width
     last = end - row * width
-    kernels = compiled("sauvolanet.classic.component_kernels")
+    kernels = compiled("sauvolanet.component_kernels")
     link = link_numpy if kernels is None else kernels.link
     return Runs(row, first, last, link(row, first, last, int(diagonal)))
 
 
+def despeckle(ink: Ink, largest: int) -> Ink:
+    """Ink without its 8-connected components of at most ``largest`` pixels; bool, True = ink.
+
+    >>> import numpy as np
+    >>> despeckle(np.array([[1, 0, 0, 1], [0, 0, 1, 1]], bool), 1).astype(int).tolist()
+    [[0, 0, 0, 1], [0, 0, 1, 1]]
+    """
+    runs = runs_of(ink)
+    return ink & ~runs.paint(runs.sizes() <= largest, ink.shape)
+
+
 def touching(mask: Ink, seeds: Ink) -> Ink:
     """The 8-connected components of a mask (True = inside) that hold at least one seed (True)."""
-    if kernels := compiled("sauvolanet.classic.component_kernels"):
+    if kernels := compiled("sauvolanet.component_kernels"):
         state = np.pad(mask, 1).view(np.uint8)
         stack = np.empty(np.count_nonzero(mask), np.int32 if state.size < 2**31 else np.int64)
         kernels.flood(state.reshape(-1), np.pad(seeds, 1).reshape(-1), state.shape[1], stack)
