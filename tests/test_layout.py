@@ -17,7 +17,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 # imports go one way: a room may import rooms of a lower floor, or its own; `train` and `synth` stand beside `net`
 FLOORS = [
-    {"errors"}, {"options", "atomic"}, {"windows", "window_kernels"}, {"page"}, {"despeckle"}, {"classic", "net"}, {"binarize"},
+    {"errors"}, {"options", "atomic"}, {"windows", "window_kernels"}, {"page"}, {"components", "component_kernels"}, {"classic", "net"}, {"binarize"},
     {"explain", "metrics", "metric_kernels", "metric_weights", "thinning", "datasets", "standalone"}, {"evaluate", "sheet", "files"},
     {"paper", "serve", "plugins"}, {"cli"},
 ]  # fmt: skip
