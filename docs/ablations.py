@@ -1,6 +1,6 @@
 """What each part of the second network is worth: short training runs that differ in one thing, judged by validation.
 
-python docs/ablations.py --data DIR --out RUNS [--steps 800] [NAME …]
+python docs/ablations.py --data DIR --out RUNS [--steps 400] [NAME …]
 
 Every run has its folder under RUNS and can be stopped and started again. The table goes to docs/design-notes.md, the
 figures to docs/runs/ablations.csv. Test sets are not read.
@@ -26,18 +26,21 @@ from sauvolanet.train.settings import PRESETS, Settings, with_changes
 TABLE = ROOT / "docs" / "runs" / "ablations.csv"
 CHANGES: dict[str, dict[str, str]] = {
     "as it is": {},
-    "without the constants 0 and 1": {"architecture.constants": "[]"},
+    "without the constants": {"architecture.constants": "[]"},
+    "constants 0 and 1, not beyond every gray": {"architecture.constants": "[0.0, 1.0]"},
     "without the page's numbers": {"architecture.features": '["gray", "mean", "deviation"]'},
     "without context: gray alone": {"architecture.features": '["gray"]'},
     "instance normalisation": {"architecture.norm": "instance"},
-    "the paper's hinge loss": {"loss": "hinge", "alpha": "16.0"},
+    "the paper's hinge loss": {"loss": "hinge", "alpha": "16.0", "train_alpha": "false"},
+    "loss not weighed by page": {"loss": "dice"},
+    "patches with text only": {"text_share": "1.0"},
     "without refinement": {"architecture.refine": "0"},
     "refinement through 16 channels": {"architecture.refine": "16"},
     "narrower: 16-24-32-48": {"architecture.widths": "[[16,16],[24,24],[32,32],[48,48]]"},
     "narrower: 8-16-24-32": {"architecture.widths": "[[8,8],[16,16],[24,24],[32,32]]"},
-    "wider: 32-32-32-48": {"architecture.widths": "[[32,32],[32,32],[32,32],[48,48]]"},
     "Adam instead of Muon": {"optimizer": "adam"},
     "no change of tone, noise or blur": {"tone": "0.0", "noise": "0.0", "blur": "0.0"},
+    "no synthetic pages": {"synthetic": "0.0"},
 }
 
 
@@ -75,7 +78,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="variants to run; all unless given")
     parser.add_argument("--data", required=True)
     parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
-    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--steps", type=int, default=400)
     args = parser.parse_args()
     keep_memory()
     known = list(csv.DictReader(TABLE.open(newline=""))) if TABLE.exists() else []

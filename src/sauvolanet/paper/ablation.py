@@ -226,8 +226,8 @@ def table2(work: Work) -> Section:
     section.notes = [
         "Cells: ours · printed · difference; k and r: mean ± deviation over the left-out sets. "
         f"Scores are the mean over sets of the set's mean, {_WITHOUT}, whose faint pages hardly give plain Sauvola any ink; with it the FM is in the column before the last.",
-        "What the printed trained rows rest on is not in the text (which says gray/255); it was found by trying sixteen settings against the printed k and r: gray/255, page or patch scaled by minimum and maximum; "
-        "with and without Synchromedia in training; pages, sets or pixels weighing the same; all patches or those with 2 % text. So the agreement of these rows is that of the best of sixteen, not of a prediction. "
+        "What the printed trained rows rest on is not in the text (which says gray/255); it was found by trying settings against the printed k and r: gray/255, page or patch scaled by minimum and maximum; "
+        "with and without Synchromedia in training; pages, sets or pixels weighing the same; all patches or those with 2 % text. So the agreement of these rows is that of the best of many, not of a prediction. "
         "The rows without training come out with gray/255 as the text says. "
         f"The trained k and r come out when each {PATCH}×{PATCH} patch is scaled by its own minimum and maximum, as the authors' loader does, and their FM when the page is scaled so; "
         "with gray/255 in training and test the FM is that of the last column.",

@@ -66,7 +66,12 @@ class Entry:
 def models(work: Work) -> tuple[list[str], list[str]]:
     """Models that may be compared on the test sets, and those that were trained on them."""
     names = [*net.shipped(), *work.models]
-    seen = [n for n in names if net.load(n).about["training"]["partition"] == "all"]
+    told = {n: net.load(n).about["training"] for n in names}
+    seen = [
+        n
+        for n in names
+        if told[n]["partition"] == "all" or {PRINTED[t]["set"] for t in TEST_TABLES} & set(told[n]["train"])
+    ]
     return [n for n in names if n not in seen], seen
 
 

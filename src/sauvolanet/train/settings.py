@@ -94,12 +94,15 @@ PRESETS: dict[str, Settings] = {
     "authors": Settings(
         preset="authors", batch=8, transpose=True, patch_scaling=True, least_text=0.02, train_alpha=True, steps=32_000,
     ),
-    # the paper's network with our recipe
+    # the paper's network with our recipe; two windows begin as what the attention wants beside thresholds: "paper" and
+    # "ink" whatever the gray (threshold below black on flat paper; above white)
     "better": Settings(
         preset="better", train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True, least_text=0.01,
-        text_share=0.9, rescale=0.3, tone=0.5, colour=0.5, noise=0.2, blur=0.15, steps=30_000, rate=1.5e-3, warmup=300,
-        decay=0.5, clip=1.0, average=0.998, loss="dice", alpha=8.0, train_alpha=True,
-        k=(0.3, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2), set_weights={"Bickley": 0.3, "Synchromedia": 0.3},
+        text_share=0.6, rescale=0.2, tone=0.25, colour=0.3, noise=0.1, blur=0.05, show_through=0.05, steps=4_000,
+        optimizer="muon", rate=3e-3, warmup=100, decay=0.7, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.998,
+        loss="page", alpha=8.0, train_alpha=True, k=(1.5, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
+        r=(1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.02), positive="softplus",
+        set_weights={"Bickley": 0.3, "Synchromedia": 0.3}, validate_every=500, checkpoint_every=200,
     ),
     # the second network
     "swift": Settings(
