@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,32 @@ def test_sixteen_bits_are_rescaled_not_clipped(tmp_path: Path) -> None:
     Image.fromarray(wide).save(tmp_path / "wide.png")
     for page in (wide, Image.fromarray(wide), Image.open(tmp_path / "wide.png")):
         assert to_gray(page).tolist() == [[0, 0, 128, 255]]
+
+
+def test_every_level_of_sixteen_bits() -> None:
+    levels = np.arange(65536, dtype=np.uint16)
+    exact = [(2 * 255 * level + 65535) // (2 * 65535) for level in range(65536)]
+    assert to_gray(levels.reshape(128, 512)).ravel().tolist() == exact
+    assert to_gray(levels.reshape(512, 128)).ravel().tolist() == np.rint(levels * (255 / 65535)).tolist() == exact
+
+
+def test_sixteen_bits_need_no_floats_of_the_whole_page() -> None:
+    wide = np.zeros((2000, 1000), np.uint16)
+    tracemalloc.start()
+    to_gray(wide)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * wide.size
+
+
+def test_cielab_and_premultiplied_gray(tmp_path: Path) -> None:
+    lab = Image.merge("LAB", [Image.fromarray(GRAY), Image.fromarray(GRAY[::-1].copy()), Image.fromarray(GRAY)])
+    lab.save(tmp_path / "lab.tif")
+    with Image.open(tmp_path / "lab.tif") as image:
+        assert image.mode == "LAB"
+        assert np.array_equal(to_gray(image), GRAY)
+    half = Image.merge("LA", [Image.new("L", (2, 1), 0), Image.new("L", (2, 1), 128)])
+    assert to_gray(half.convert("La")).tolist() == to_gray(half).tolist() == [[127, 127]]
 
 
 @pytest.mark.parametrize("white", [1, 255, 65535])

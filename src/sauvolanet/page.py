@@ -56,8 +56,11 @@ def _to_eight_bits(array: npt.NDArray[Any]) -> Gray:
         rounded: Gray = np.rint(np.clip(array, 0, 1) * 255).astype(np.uint8)
         return rounded
     if kind == "u":
-        top = np.iinfo(array.dtype).max
-        return np.rint(array * (255 / top)).astype(np.uint8)
+        scale = 255 / np.iinfo(array.dtype).max
+        gray = np.empty(array.shape, np.uint8)
+        for top in range(0, len(array), 64):  # rows at a time: floats of the whole page would be eight times its size
+            gray[top : top + 64] = np.rint(array[top : top + 64] * scale)
+        return gray
     if array.min() < 0 or array.max() > 255:
         raise UsageError(f"a page of {array.dtype} must hold values from 0 to 255; use uint16 for 16-bit pages")
     return array.astype(np.uint8)
@@ -98,7 +101,11 @@ def _from_pil(image: Image) -> Gray:
         if image.mode == "F":
             values = np.asarray(image)  # the file does not say which level is white
             return _to_eight_bits(values / next((white for white in (1, 255) if values.max() <= white), 65535))
-        if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+        if image.mode == "LAB":
+            return np.ascontiguousarray(image.getchannel(0), dtype=np.uint8)  # L*, which PIL cannot convert
+        if image.mode == "La":  # premultiplied; PIL knows no other way out of it
+            image = image.convert("LA")
+        if image.mode in ("RGBA", "LA", "PA", "RGBa") or "transparency" in image.info:
             return _from_array(np.asarray(image.convert("RGBA")))
         return np.ascontiguousarray(image.convert("L"), dtype=np.uint8)
     except (OSError, SyntaxError, ValueError) as problem:

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ import pytest
 from PIL import Image
 
 from sauvolanet.cli import main
+from sauvolanet.cli.binarize import _Progress
+from sauvolanet.errors import RunFailed
 
 COMMAND = [sys.executable, "-m", "sauvolanet", "binarize", "--method", "otsu"]
 
@@ -110,6 +113,76 @@ def test_nothing_readable_is_4(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert run(tmp_path / "empty", "-o", tmp_path / "ink") == 4
 
 
+def test_a_pattern_without_a_match_does_not_stop_the_others(
+    scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(scans, f"{scans}/*.gif", "-o", tmp_path / "ink") == 3
+    told = capsys.readouterr().err
+    assert f"sauvolanet: nothing matches {scans}/*.gif\n" in told
+    assert "4 done, 1 failed" in told
+    assert run(f"{scans}/*.gif", f"{scans}/*.bmp", "-o", tmp_path / "ink") == 4
+    assert "nothing matches" in capsys.readouterr().err
+
+
+def test_linked_folders_are_one_line(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (scans / "far").symlink_to(tmp_path)
+    assert run(scans, "-o", tmp_path / "ink") == 0
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"sauvolanet: links to folders are not followed (1, such as {scans}/far)")
+    assert last == "sauvolanet: 4 done"
+
+
+def book_of(scans: Path, path: Path) -> Path:
+    pages = [Image.open(scans / f"{i}.png") for i in range(3)]
+    pages[0].save(path, save_all=True, append_images=pages[1:])
+    return path
+
+
+def test_a_book_with_a_bad_page_counts_its_pages(
+    scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = book_of(scans, scans / "book.tif")
+    with Image.open(book) as image:
+        image.seek(2)
+        (start,) = image.tag_v2[273]
+    book.write_bytes(book.read_bytes()[:start])
+    assert run(scans, "-o", tmp_path / "ink", "--format", "tiff") == 3
+    told = capsys.readouterr().err
+    assert "4 done, 3 failed" in told
+    assert told.count("book.tif: not written: page 3 failed") == 1  # of two pages, told once
+    assert "3 of 7 pages failed" in told
+
+
+def test_what_failed_is_told_when_a_run_ends_early(
+    scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*args: object, **options: object) -> Iterator[dict[str, object]]:
+        yield {"input": "a", "pages": 1, "page": 1, "status": "done"}
+        yield {"input": "b", "pages": 1, "page": 1, "status": "failed", "error": "b is damaged", "code": 4}
+        raise RunFailed("the cluster is lost")
+
+    monkeypatch.setattr("sauvolanet.cli.binarize.binarize_many", lost)
+    assert run(scans, "-o", tmp_path / "ink") == 6
+    assert capsys.readouterr().err.splitlines() == [
+        "sauvolanet: b is damaged", "sauvolanet: 1 done, 1 failed", "sauvolanet: run the same command again to go on",
+        "sauvolanet: the cluster is lost"]  # fmt: skip
+
+
+def test_the_bar_counts_pages_before_their_rows() -> None:
+    from tqdm import tqdm
+
+    with tqdm(total=2, file=io.StringIO()) as bar:
+        progress = _Progress(bar)
+        for page in (1, 2, 3):
+            progress.begin("book", page, 4)
+        assert (bar.n, bar.total) == (2, 5)
+        for page in (4, 1, 2, 3):  # a store may hold rows back
+            progress.row({"input": "book", "page": page, "pages": 4})
+        progress.row({"input": "bad", "page": 1, "pages": None})
+        assert (bar.n, bar.total) == (5, 5)
+        assert not progress.shown
+
+
 def test_nothing_writable_is_5(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert run(scans, "-o", tmp_path / "file" / "ink") == 5
@@ -161,9 +234,15 @@ def test_pipe(scans: Path, tmp_path: Path) -> None:
         assert reason in done.stderr
 
 
+def test_standard_input_after_other_files(scans: Path, tmp_path: Path) -> None:
+    args = [*COMMAND, *(str(scans / f"{i}.png") for i in (0, 1, 2)), "-", "-o", str(tmp_path / "ink"), "--jobs", "2"]
+    done = subprocess.run(args, input=(scans / "3.png").read_bytes(), capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"sauvolanet: 4 done\n")
+    assert set(contents(tmp_path / "ink")) == {"0.png", "1.png", "2.png", "stdin.png"}
+
+
 def test_several_pages_are_no_single_png(scans: Path, tmp_path: Path) -> None:
-    pages = [Image.open(scans / f"{i}.png") for i in range(3)]
-    pages[0].save(tmp_path / "book.tif", save_all=True, append_images=pages[1:])
+    book_of(scans, tmp_path / "book.tif")
     done = subprocess.run([*COMMAND, str(tmp_path / "book.tif"), "-o", "-"], capture_output=True)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"book.tif has 3 pages and PNG holds one; use --format tiff or pdf" in done.stderr

@@ -14,7 +14,7 @@ from PIL import Image
 
 import sauvolanet
 from sauvolanet.errors import OutputError, UsageError
-from sauvolanet.files import binarize_many, folders, pool
+from sauvolanet.files import binarize_many, folders, plan_batch, pool
 from sauvolanet.files.batch import Worker
 from sauvolanet.files.read import open_document
 
@@ -114,9 +114,25 @@ def test_one_bad_page_does_not_stop_the_others(gray: np.ndarray, scans: Path, tm
 def test_a_book_with_a_bad_page_is_not_written_in_part(gray: np.ndarray, tmp_path: Path) -> None:
     book = make_book(tmp_path / "book.tif", gray)
     damage_second_page(book)
-    (row,) = run(book, tmp_path / "ink.pdf")
-    assert (row["status"], row["page"]) == ("failed", 2)
+    rows = run(book, tmp_path / "ink.pdf")
+    assert [(row["page"], row["pages"], row["status"]) for row in rows] == [(i, 4, "failed") for i in (1, 2, 3, 4)]
+    assert "damaged" in rows[1]["error"] and "page 2 of 4" in rows[1]["error"]
+    assert {row["error"] for row in (rows[0], *rows[2:])} == {f"{book}: not written: page 2 failed"}
     assert not list(tmp_path.glob("*ink*"))
+    (tmp_path / "ink.pdf").write_text("mine")
+    rows = run(book, tmp_path / "ink.pdf")
+    assert len(rows) == 4 and all("exists" in row["error"] and "(page" not in row["error"] for row in rows)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_pages_of_a_book_are_told_before_their_rows(gray: np.ndarray, tmp_path: Path, jobs: int) -> None:
+    books = [make_book(tmp_path / f"{name}.tif", gray) for name in "ab"]
+    told: list[tuple[str, int, int]] = []
+    rows = binarize_many(books, tmp_path / "ink", format="tiff", jobs=jobs, method="otsu",
+                         on_page=lambda *begun: told.append(begun))  # fmt: skip
+    first = next(rows)["input"]
+    assert [page for page in told if page[0] == first] == [(first, i, 4) for i in (1, 2, 3, 4)]
+    rows.close()
 
 
 def test_what_exists_is_not_replaced(scans: Path, tmp_path: Path) -> None:
@@ -165,6 +181,37 @@ def test_crash_between_journal_and_rename(scans: Path, tmp_path: Path, monkeypat
     assert statuses(run(scans, ink)) == ["done"] + ["skipped"] * 5
     assert statuses(run(scans, ink)) == ["skipped"] * 6
     assert not list(ink.glob(".*.part"))
+
+
+@pytest.mark.parametrize("options", [{}, {"jobs": 2}, {"format": "tiff"}, {"shard": (1, 1)}], ids=str)
+def test_two_runs_at_once_know_each_others_results(scans: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    plan_batch(scans, tmp_path / "ink", shard_size=6, method="otsu", format=options.get("format"))
+    first = binarize_many(scans, tmp_path / "ink", method="otsu", **options)
+    rows = [next(first)]
+    assert "failed" not in statuses(run(scans, tmp_path / "ink", **{**options, "jobs": 1}))
+    rows += first
+    assert len(rows) == 6
+    assert "failed" not in statuses(rows)
+
+
+def test_the_journal_is_on_disk_before_the_result(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("no /proc to tell which file is flushed")
+    ink, real, appeared = tmp_path / "ink", os.fsync, []
+
+    def fsync(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name == "journal.jsonl":
+            appeared.append(len(list(ink.rglob("*.png"))))
+        real(descriptor)
+
+    monkeypatch.setattr(folders.os, "fsync", fsync)
+    run(scans, ink)
+    assert (appeared[0], appeared[-1]) == (0, 6)  # with the first page, then now and then, and at the end
+    appeared.clear()
+    monkeypatch.setattr(folders, "_SYNC_SECONDS", -1)
+    ink.rename(tmp_path / "old")
+    run(scans, ink)
+    assert appeared == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_blank_and_tiny_pages(tmp_path: Path) -> None:
@@ -247,12 +294,37 @@ def test_a_killed_worker_costs_its_page(
     assert statuses(run(scans, tmp_path / "ink", jobs=2)) == ["done"] + ["skipped"] * 8
 
 
+def test_a_worker_killed_in_a_book_fails_all_its_pages(
+    gray: np.ndarray, scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_book(scans / "book.tif", gray, pages=3)
+    monkeypatch.setattr(pool, "_serve", _serve_and_die_in_a_book)
+    rows = run(scans, tmp_path / "ink", jobs=2, format="tiff")
+    failed = [row for row in rows if row["status"] == "failed"]
+    assert [row["page"] for row in failed] == [1, 2, 3]
+    assert "SIGKILL" in failed[1]["error"] and "not written: page 2 failed" in failed[0]["error"]
+    assert statuses(rows) == ["done"] * 6 + ["failed"] * 3
+
+
+def _serve_and_die_in_a_book(*args: Any) -> None:
+    real = Worker._begun
+
+    def begun(self: Worker, row: dict[str, Any], first: int = 1) -> Any:
+        for page in real(self, row, first):
+            if page == 2:
+                os.kill(os.getpid(), 9)
+            yield page
+
+    Worker._begun = begun  # type: ignore[method-assign]
+    pool_serve(*args)
+
+
 def _serve_and_die(*args: Any) -> None:
     """A worker that the system kills on one page (it runs in a process of its own)."""
     name, page = os.environ["SAUVOLANET_TEST_KILL"].split()
     real = Worker._apart
 
-    def apart(self: Worker, task: Any, document: Any, row: dict[str, Any]) -> dict[str, Any]:
+    def apart(self: Worker, task: Any, document: Any, row: dict[str, Any]) -> list[dict[str, Any]]:
         if row["input"].endswith(name) and row["page"] == int(page):
             os.kill(os.getpid(), 9)
         return real(self, task, document, row)

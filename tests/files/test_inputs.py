@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,50 @@ def test_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert outputs("x/*.png") == ["a"]
     with pytest.raises(InputError, match="nothing matches"):
         outputs(f"{tmp_path}/*.gif")
+
+
+def test_patterns_and_files_share_their_names(tmp_path: Path) -> None:
+    tree(tmp_path, "x/a.jpg", "x/a.tif", "x/z/b.jpg", "x/z/b.tif", "y/a.jpg", "q.png")
+    assert outputs(f"{tmp_path}/x/*.jpg", f"{tmp_path}/x/*.tif") == ["a.jpg", "a.tif"]
+    assert outputs(f"{tmp_path}/x/**/*.jpg", f"{tmp_path}/x/**/*.tif") == ["a.jpg", "a.tif", "z/b.jpg", "z/b.tif"]
+    assert outputs(f"{tmp_path}/x/*.jpg", tmp_path / "x/a.jpg") == ["a"]
+    assert outputs(tmp_path / "x/z", f"{tmp_path}/x/**/b.*") == ["z/b.jpg", "z/b.tif"]  # a folder lends its name
+    with pytest.raises(UsageError, match=r"would both become a\.jpg"):
+        outputs(f"{tmp_path}/x/*.jpg", f"{tmp_path}/y/*.jpg")
+
+
+def test_an_output_folder_inside_a_pattern_is_left_out(tmp_path: Path) -> None:
+    tree(tmp_path, "a.png", "ink/a.png", "ink/x/b.png", "inkwell/c.png")
+    assert outputs(f"{tmp_path}/**/*.png", output=str(tmp_path / "ink")) == ["a", "inkwell/c"]
+    assert outputs(f"{tmp_path}/*.png", output=str(tmp_path)) == ["a"]  # beside the pages, as the user asked
+    assert outputs(f"{tmp_path}/ink/*.png", output=str(tmp_path)) == ["a"]
+
+
+def test_what_cannot_be_read_is_one_item_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree(tmp_path, "scans/a.png", "scans/shut/b.png", "scans/z/c.png")
+    real = os.scandir
+
+    def refuse(path: str) -> object:  # a folder's mode would not stop root
+        if str(path).endswith("shut"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    items = list(find_items([f"{tmp_path}/scans", f"{tmp_path}/*.gif"], "/elsewhere", True))
+    assert [item.output for item in items] == ["scans/a", "scans/z/c", "", ""]
+    assert [item.problem for item in items[2:]] == [
+        f"nothing matches {tmp_path}/*.gif", f"cannot read {tmp_path}/scans/shut: Permission denied"]  # fmt: skip
+    with pytest.raises(InputError, match="shut: Permission denied"):
+        outputs(tmp_path / "scans/shut")
+
+
+def test_links_to_folders_are_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tree(tmp_path, "scans/a.png", "far/b.png")
+    for name in ("one", "two"):
+        (tmp_path / "scans" / name).symlink_to(tmp_path / "far")
+    assert outputs(tmp_path / "scans") == ["a"]
+    (line,) = caplog.messages
+    assert f"not followed (2, such as {tmp_path}/scans/one)" in line
 
 
 def test_named_files_may_have_any_suffix_and_count_once(tmp_path: Path) -> None:

@@ -213,6 +213,14 @@ def test_encrypted_pdf(gray: np.ndarray, make_pdf: Callable[..., bytes], tmp_pat
         read(locked.read_bytes())
 
 
+def test_a_broken_title_is_none(gray: np.ndarray, make_pdf: Callable[..., bytes]) -> None:
+    data = make_pdf([gray], (90, 120), b"q 90 0 0 120 0 0 cm /I0 Do Q")
+    for title, expected in {b"<FEFF0041>": "A", b"<FEFFD800>": ""}.items():  # the second is half a surrogate pair
+        about = b"9 0 obj\n<</Title%s>>\nendobj\nxref\n0" % title
+        (page,) = read(data.replace(b"xref\n0", about, 1).replace(b"/Root 1 0 R", b"/Root 1 0 R/Info 9 0 R"))
+        assert page.description == expected
+
+
 def test_damaged_pdf(gray: np.ndarray, make_pdf: Callable[..., bytes]) -> None:
     with pytest.raises(UnreadablePage, match="the page"):
         read(make_pdf([gray], (90, 120), b"")[:60])

@@ -23,6 +23,7 @@ from PIL import Image
 
 from sauvolanet.errors import BadData, RunFailed, UsageError
 from sauvolanet.files import binarize_many, plan_batch, run_shard, shards
+from sauvolanet.net.model import SHIPPED
 
 
 def run(inputs: Any, output: Any, **options: Any) -> list[dict[str, Any]]:
@@ -73,6 +74,41 @@ def test_an_unfinished_shard_goes_on_where_it_stood(scans: Path, tmp_path: Path)
     marker.unlink()  # as if the machine was lost just before the end
     (tmp_path / "ink/1.png").unlink()
     assert statuses(run_shard(plan.root, plan.batch, 0)) == ["done"] + ["skipped"] * 5
+
+
+def test_a_finished_shard_is_looked_at(scans: Path, tmp_path: Path) -> None:
+    ink = tmp_path / "ink"
+    plan_batch(scans, ink, method="otsu", shard_size=6)
+    assert statuses(run(scans, ink, shard=(1, 1))) == ["done"] * 6
+    (ink / "1.png").unlink()
+    assert statuses(run(scans, ink, shard=(1, 1))) == ["done"] + ["skipped"] * 5
+    os.utime(scans / "0.png", (1, 1))
+    (ink / "3.png").write_text("another's")
+    assert statuses(run(scans, ink, shard=(1, 1))) == ["failed"] * 2 + ["skipped"] * 4
+
+
+def test_rows_of_a_share_come_one_by_one(scans: Path, tmp_path: Path) -> None:
+    plan = plan_batch(scans, tmp_path / "ink", method="otsu", shard_size=6)
+    marker = tmp_path / f"ink/.sauvolanet/{plan.batch}/000000.done"
+    rows = binarize_many(scans, tmp_path / "ink", method="otsu", shard=(1, 1))
+    next(rows)
+    assert len(results(tmp_path / "ink")) == 1
+    assert not marker.exists()
+    assert len(list(rows)) == 5
+    assert len(marker.read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize("name", ["mine", "mine.json", "./mine.npz"])
+def test_a_model_is_found_from_other_folders(
+    scans: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for suffix in (".json", ".npz"):
+        shutil.copy(SHIPPED / f"original{suffix}", tmp_path / f"mine{suffix}")
+    about = json.loads((tmp_path / "mine.json").read_text())
+    (tmp_path / "mine.json").write_text(json.dumps({**about, "file": "mine.npz"}))
+    monkeypatch.chdir(tmp_path)
+    plan = plan_batch(scans, "ink", model=name)
+    assert plan.settings.options["model"] == str(tmp_path / "mine.json")
 
 
 def test_failed_pages_of_a_finished_shard_are_tried_again(scans: Path, tmp_path: Path) -> None:
@@ -157,6 +193,17 @@ def test_unreachable_scheduler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         port = probe.getsockname()[1]
     assert main(["binarize", "x", "-o", "y", "--scheduler", f"tcp://127.0.0.1:{port}"]) == 6
     assert f"no Dask scheduler answers at tcp://127.0.0.1:{port}" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(shards, "_ANSWER", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        begin = time.monotonic()
+        with pytest.raises(RunFailed, match=f"no Dask scheduler answers at {address}"), shards.connect(address):
+            pass
+        assert time.monotonic() - begin < 8
 
 
 @pytest.fixture

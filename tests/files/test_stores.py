@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.server
 import os
 import re
@@ -18,10 +19,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from PIL import Image
 
 from sauvolanet.cli import main
 from sauvolanet.errors import MissingExtra, OutputError, UsageError
-from sauvolanet.files import binarize_many, plan_batch, run_shard, stores
+from sauvolanet.files import binarize_many, plan_batch, pool, run_shard, stores
+from sauvolanet.files.batch import Settings, Worker, run_batch
+from sauvolanet.files.inputs import Item
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -74,6 +78,67 @@ def test_output_inside_the_input_is_left_out(memory: Any) -> None:
         assert statuses(run("memory://scans", "memory://scans/ink")) == [expected] * 6
     with pytest.raises(UsageError, match="both input and output"):
         run("memory://scans", "memory://scans/")
+
+
+def test_output_inside_a_pattern_is_left_out(memory: Any) -> None:
+    for expected in ("done", "skipped"):
+        assert statuses(run("memory://scans/**/*.png", "memory://scans/ink")) == [expected] * 6
+
+
+def test_a_row_comes_when_its_result_is_there(memory: Any) -> None:
+    items = [Item(f"memory://scans/{i}.png", str(i)) for i in (0, 1, 3, 4)]
+    rows = []
+    for row in run_batch(items, "memory://ink", Settings({"method": "otsu"}), group=3):
+        rows.append(row)
+        assert memory.exists(f"/ink/{row['output']}")
+    assert statuses(rows) == ["done"] * 4
+    assert len(memory.find("/ink/.sauvolanet/journal")) == 2  # three results, and the last
+
+
+def test_a_folder_that_may_not_be_listed_is_one_row(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = type(memory).ls
+
+    def ls(self: Any, path: str, *args: Any, **options: Any) -> Any:
+        if path.endswith("/box"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(self, path, *args, **options)
+
+    monkeypatch.setattr(type(memory), "ls", ls)
+    rows = run("memory://scans", "memory://ink")
+    assert statuses(rows) == ["done"] * 4 + ["failed"]
+    assert rows[-1]["error"] == "cannot read memory://scans/box: Permission denied"
+
+
+def test_a_killed_worker_takes_no_finished_page_along(
+    scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that all processes share: fsspec's view of this machine's folders."""
+    monkeypatch.setenv("FSSPEC_LOCAL_AUTO_MKDIR", "1")
+    monkeypatch.setitem(fsspec.config.conf, "local", {"auto_mkdir": True})
+    pages = [Image.open(scans / f"{i}.png") for i in (0, 1, 3, 4)]
+    pages[0].save(scans / "book.tif", save_all=True, append_images=pages[1:])
+    ink = f"local://{tmp_path}/ink"
+    plan_batch(scans, ink, method="otsu", shard_size=7)
+    monkeypatch.setattr(pool, "_serve", _serve_and_die)
+    rows = run(scans, ink, jobs=2, shard=(1, 1))
+    assert statuses(rows) == ["done"] * 9 + ["failed"]
+    assert all((tmp_path / "ink" / row["output"]).exists() for row in rows if row["status"] == "done")
+
+
+def _serve_and_die(*args: Any) -> None:
+    """A worker that the system kills on the third page of a book (it runs in a process of its own)."""
+    real = Worker._apart
+
+    def apart(self: Worker, task: Any, document: Any, row: dict[str, Any]) -> list[dict[str, Any]]:
+        if row["page"] == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(self, task, document, row)
+
+    Worker._apart = apart  # type: ignore[method-assign]
+    pool_serve(*args)
+
+
+pool_serve = pool._serve
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])

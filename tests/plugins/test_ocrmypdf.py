@@ -108,13 +108,26 @@ def test_text_layer_and_size_in_threads_and_in_processes(
         rates[name] = wrong / length
     print({n: (round(r, 4), (tmp_path / f"{n}.pdf").stat().st_size) for n, r in rates.items()}, scan.stat().st_size)
     threads, processes = tmp_path / "threads.pdf", tmp_path / "processes.pdf"
-    assert rates["threads"] < 0.4  # a wrong image, turned or inverted, gives nearly 1
+    assert rates["threads"] < rates["plain"] + 0.1  # a wrong image, turned or inverted, gives nearly 1
     assert texts(threads) == texts(processes)
     assert all(np.array_equal(a, b) for a, b in zip(looks(threads), looks(processes), strict=True))
     assert {(bits, coding) for _, bits, coding in pictures(threads)} <= {("1", "ccitt"), ("1", "jbig2")}
     assert threads.stat().st_size < scan.stat().st_size / 3
     assert threads.stat().st_size < (tmp_path / "plain.pdf").stat().st_size / 3
     np.testing.assert_allclose(sizes(threads), sizes(scan), atol=0.6)
+
+
+def test_an_image_of_another_plugin_without_resolution(ocrmypdf: Run) -> None:
+    program = (
+        "from types import SimpleNamespace as S; from PIL import Image; from sauvolanet.plugins import ocrmypdf as ours\n"
+        "page = S(options=S(sauvolanet=ours.SauvolanetOptions(**{'for': 'ocr', 'method': 'otsu'})))\n"
+        "image = Image.new('L', (100, 80), 200); image.info['dpi'] = (150, 75)\n"
+        "step = ours.filter_ocr_image(page, image); next(step)\n"
+        "try: step.send(Image.new('L', (200, 160), 200))\n"
+        "except StopIteration as end: print(end.value.info['dpi'])\n"
+    )
+    done = ocrmypdf("python", "-c", program)
+    assert done.stdout == "(300.0, 150.0)\n", done.stderr
 
 
 def test_without_the_flag_nothing_changes(ocrmypdf: Run, small: Path, tmp_path: Path) -> None:

@@ -61,6 +61,19 @@ def test_wrong_options_are_usage_errors() -> None:
         shared_binarizer(model="original", method="otsu")
 
 
+@pytest.mark.parametrize("dpi", [(1, 1), (0, 0), (72, 1)])
+def test_kraken_passes_on_no_resolution_that_is_none(tmp_path: Path, dpi: tuple[int, int]) -> None:
+    click = pytest.importorskip("click")
+    from sauvolanet.plugins.kraken import _step
+
+    as_image(scan((235, 215, 170))).save(tmp_path / "page.tif", dpi=dpi)
+    with click.Context(click.Command("kraken")) as context:
+        context.meta.update(first_process=True, last_process=False, output_mode="native", input_format_type="image")
+        _step(shared_binarizer(method="otsu"), tmp_path / "page.tif", tmp_path / "ink")
+    with Image.open(tmp_path / "ink") as ink:
+        assert "dpi" not in ink.info
+
+
 def scan(tint: tuple[int, int, int]) -> np.ndarray:
     """A page of paper with rows of black strokes; light falls off to the right."""
     page = np.full((600, 400, 3), tint, float)

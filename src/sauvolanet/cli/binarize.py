@@ -17,15 +17,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
+import logging
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..binarize import DEFAULT_MODEL
-from ..errors import ForeignOutput, InputError, OutputError, SomeFailed, UsageError
+from ..errors import ForeignOutput, InputError, SauvolanetError, SomeFailed, UsageError
 from ..files.batch import KEEP_GRAY
 from ..files.many import OPTIONS, binarize_many
 from ..options import THREADS, VERB_OPTIONS
@@ -69,18 +72,21 @@ def run(args: argparse.Namespace) -> int:
     if shard and args.scheduler:
         raise UsageError("give --shard or --scheduler, not both")
     from tqdm import tqdm
+    from tqdm.contrib.logging import logging_redirect_tqdm
 
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(tqdm(desc="binarize", unit="page", disable=None, leave=False, smoothing=0.05))
+        stack.enter_context(logging_redirect_tqdm([logging.getLogger("sauvolanet")]))
         stack.enter_context(_terminate_as_interrupt())
+        progress = _Progress(bar)
         client = None
         if args.scheduler:
             from ..files.shards import connect
 
             client = stack.enter_context(connect(args.scheduler))
         rows = binarize_many(args.inputs, output, client=client, shard=shard, force=args.force, dry_run=args.dry_run,
-                             on_count=bar.reset, **options)  # fmt: skip
-        return _report(stack.enter_context(contextlib.closing(rows)), bar, args)
+                             on_count=bar.reset, on_page=progress.begin, **options)  # fmt: skip
+        return _report(stack.enter_context(contextlib.closing(rows)), progress, args)
 
 
 def _params(args: argparse.Namespace) -> dict[str, str]:
@@ -122,24 +128,51 @@ def _terminate_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _report(rows: Generator[dict[str, Any]], bar: tqdm[Any], args: argparse.Namespace) -> int:
+class _Progress:
+    """Has the bar count pages: by their rows, or before, where the rows of a document come all at its end."""
+
+    def __init__(self, bar: tqdm[Any]) -> None:
+        self.bar = bar
+        self.shown: dict[str, int] = {}  # pages of a document that the bar has counted
+        self.rows: Counter[str] = Counter()
+
+    def begin(self, input: str, page: int, pages: int) -> None:
+        self._show(input, page - 1, pages)
+
+    def row(self, row: dict[str, Any]) -> None:
+        input, pages = row["input"], row["pages"] or 1
+        self.rows[input] += 1
+        self._show(input, self.rows[input], pages)
+        if self.rows[input] == pages:
+            del self.shown[input], self.rows[input]
+
+    def _show(self, input: str, done: int, pages: int) -> None:
+        if input not in self.shown:  # how many pages it has is known now
+            self.bar.total = (self.bar.total or 1) + pages - 1
+        before = self.shown.get(input, 0)
+        self.shown[input] = max(before, done)
+        self.bar.update(self.shown[input] - before)
+
+
+def _report(rows: Generator[dict[str, Any]], progress: _Progress, args: argparse.Namespace) -> int:
     """Print rows as they come, then what failed and a summary; the exit code, or the error that carries it."""
     count = dict.fromkeys(("done", "skipped", "failed", "planned"), 0)
-    failed: list[tuple[str, int]] = []
+    failed: Counter[int] = Counter()  # exit code -> pages
+    errors: dict[str, None] = {}  # each once: pages that share a file fail for the same reason
+    bar = progress.bar
     stopped: BaseException | None = None
     try:
         for row in rows:
-            if (row["pages"] or 1) > 1 and row["page"] == 1:  # how many pages a document has is known now
-                bar.total = (bar.total or 1) + row["pages"] - 1
-            bar.update()
+            progress.row(row)
             count[row["status"]] += 1
             if row["status"] == "failed":
-                failed.append((row["error"], row["code"]))
+                failed[row["code"]] += 1
+                errors[row["error"]] = None
             if args.json:
                 bar.write(json.dumps(row), file=sys.stdout)
             elif row["status"] == "planned":
                 bar.write(f"{row['input']} -> {row['output']}", file=sys.stdout)
-    except (KeyboardInterrupt, OutputError) as problem:
+    except (KeyboardInterrupt, SauvolanetError) as problem:
         stopped = problem
         rows.close()
     except BrokenPipeError:  # nobody reads the rows any more, as behind `| head`: the same as Ctrl-C
@@ -147,10 +180,10 @@ def _report(rows: Generator[dict[str, Any]], bar: tqdm[Any], args: argparse.Name
         stopped = KeyboardInterrupt()
         rows.close()
     bar.close()
-    for error, _ in failed[:_SHOWN]:
+    for error in itertools.islice(errors, _SHOWN):
         print(f"sauvolanet: {error}", file=sys.stderr)
-    if len(failed) > _SHOWN:
-        print(f"sauvolanet: … and {len(failed) - _SHOWN} more; --json shows all", file=sys.stderr)
+    if len(errors) > _SHOWN:
+        print(f"sauvolanet: … and {len(errors) - _SHOWN} more; --json shows all", file=sys.stderr)
     quiet = args.output in (None, "-") or args.json
     summary = ", ".join(f"{n} {status}" for status, n in count.items() if n)
     if summary and not quiet:
@@ -163,8 +196,8 @@ def _report(rows: Generator[dict[str, Any]], bar: tqdm[Any], args: argparse.Name
         return 0
     good = sum(n for status, n in count.items() if status != "failed")
     if good:
-        raise SomeFailed(f"{len(failed)} of {good + len(failed)} pages failed")
+        raise SomeFailed(f"{failed.total()} of {good + failed.total()} pages failed")
     for kind in (ForeignOutput, UsageError):
-        if all(code == kind.exit_code for _, code in failed):
+        if set(failed) == {kind.exit_code}:
             raise kind("nothing was written")
     raise InputError("no input could be used")

@@ -58,7 +58,7 @@ def _table(methods: list[Method]) -> list[str]:
     lines = []
     for m in methods:
         missing = "" if available(m) else f"  (pip install 'sauvolanet[{m.extra}]')"
-        lines.append(f"{m.name:<{width}}  {m.title}{missing}")
+        lines.append(f"{m.name:<{width}}  {m.title}{f', doi:{m.doi}' if m.doi else ''}{missing}")
         if m.options:
             lines.append(f"{'':<{width}}  {_defaults(m)}")
     return [

@@ -8,15 +8,14 @@ input_size, input_time, output_size.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
 from ..binarize import Binarizer, normalize
-from ..errors import ForeignOutput, OutputError, PageTooLarge, SauvolanetError, UsageError
+from ..errors import ForeignOutput, OutputError, PageTooLarge, SauvolanetError, UnreadablePage, UsageError
 from ..options import MAX_PIXELS, Option
 from ..windows import cores
 from . import stores
@@ -78,14 +77,23 @@ class Task(NamedTuple):
     first: int = 1
 
 
-class Worker:
-    """Works items off, one page in memory at a time; made once per process."""
+Known = dict[str, Finished | dict[int, Finished]]  # by item; one of a single page takes no dict of its own
+Tell = Callable[[str, int, int], Any]  # input, page, pages: the page is begun
 
-    def __init__(self, settings: Settings, folder: Folder, threads: int | None) -> None:
-        self.settings, self.folder = settings, folder
+
+class Worker:
+    """Works items off, one page in memory at a time; made once per process.
+
+    earlier : the journals that tell what is finished; None means all that the folder has. tell : see `Tell`.
+    """
+
+    def __init__(self, settings: Settings, folder: Folder, threads: int | None, earlier: Sequence[str] | None,
+                 tell: Tell) -> None:  # fmt: skip
+        self.settings, self.folder, self.earlier, self.tell = settings, folder, earlier, tell
         self.options = {**settings.options, "threads": threads}
         self.binarizer = Binarizer(**self.options)
         self.hash = settings.hash(self.binarizer)
+        self.recorded_since: Known = {}
 
     def run(self, task: Task) -> Iterator[Row]:
         """The rows of an item's pages. Raises only what would stop every further page, too."""
@@ -94,10 +102,13 @@ class Worker:
                     "error": None, "code": None, "seconds": 0.0, "options": self.hash, "model": self.binarizer.name,
                     "input_size": None, "input_time": None, "output_size": None}  # fmt: skip
         try:
+            if item.problem:
+                raise UnreadablePage(item.problem)
             found = stores.stat(item.input)
             row.update(input_size=found.size, input_time=found.time)
-            skipped = self._all_finished(task, row)
-            if skipped:
+            pages = next((old.pages for old in task.finished.values()), 0)
+            skipped = self._skipped(task, row, pages, range(task.first, pages + 1))
+            if skipped:  # without opening it
                 yield from skipped
                 return
             with (
@@ -112,66 +123,69 @@ class Worker:
                         f"{shown(item.input)} has {len(document)} pages and PNG holds one; use --format tiff or pdf"
                     )
                 if self.settings.many_pages:
-                    yield from self._together(item, document, row)
+                    yield from self._together(task, document, row)
                 else:
-                    for page in range(task.first, len(document) + 1):
-                        yield {"begin": page, "pages": len(document)}
-                        yield self._apart(task, document, {**row, "page": page})
+                    for page in self._begun(row, task.first):
+                        yield from self._apart(task, document, {**row, "page": page})
         except Exception as problem:
-            yield self._failed(row, problem)
+            failed = self._failed(row, problem)
+            if self.settings.many_pages:
+                yield from failed_together(failed, failed["error"] if isinstance(problem, OutputError) else None)
+            else:
+                yield failed
 
     def _name(self, item: Item, page: int, pages: int) -> str:
         apart = pages > 1 and not self.settings.many_pages
         return f"{item.output}-{page:04d}{self.settings.suffix}" if apart else item.output + self.settings.suffix
 
-    def _finished(self, task: Task, row: Row, page: int, name: str) -> Row | None:
-        """The old row, if it says done and everything is still as it was."""
-        old = task.finished.get(page)
-        if old is None or old.circumstances != _circumstances(row) or self.folder.size(name) != old.output_size:
-            return None
-        return {**row, "page": page, "pages": old.pages, "output": name, "status": "skipped",
-                "output_size": old.output_size}  # fmt: skip
+    def _begun(self, row: Row, first: int = 1) -> Iterator[int]:
+        """The numbers of a document's pages, each told when it is begun."""
+        for page in range(first, row["pages"] + 1):
+            self.tell(row["input"], page, row["pages"])
+            yield page
 
-    def _all_finished(self, task: Task, row: Row) -> list[Row]:
-        """Rows of an item that is finished, found without opening it; else nothing."""
-        pages = next((old.pages for old in task.finished.values()), 0)
+    def _skipped(self, task: Task, row: Row, pages: int, numbers: Iterable[int]) -> list[Row]:
+        """Rows of these pages, if each is known as done and everything is still as it was; else nothing."""
         rows = []
-        for page in range(task.first, pages + 1):
-            old = self._finished(task, row, page, self._name(task.item, page, pages))
-            if old is None:
+        for page in numbers:
+            name, old = self._name(task.item, page, pages), task.finished.get(page)
+            if old is None or old.circumstances != _circumstances(row) or self.folder.size(name) != old.output_size:
                 return []
-            rows.append(old)
+            rows.append({**row, "page": page, "pages": old.pages, "output": name, "status": "skipped",
+                         "output_size": old.output_size})  # fmt: skip
         return rows
 
-    def _apart(self, task: Task, document: Document, row: Row) -> Row:
-        """One page, one file."""
-        name = self._name(task.item, row["page"], row["pages"])
-        row["output"] = name
+    def _apart(self, task: Task, document: Document, row: Row) -> list[Row]:
+        """One page, one file. In a store its row may come later, with others."""
+        page = row["page"]
+        row["output"] = self._name(task.item, page, row["pages"])
         try:
-            old = self._finished(task, row, row["page"], name)
-            if old is not None:
-                return old
-            self._may_write(task.item, name)
+            skipped = self._skipped(task, row, row["pages"], [page]) or self._in_its_place(task, row, [page])
+            if skipped:
+                return skipped
             if self.settings.dry_run:
-                document.check(row["page"] - 1)
-                return {**row, "status": "planned"}
-            return self._write(document, row, name, [row["page"]])[0]
+                document.check(page - 1)
+                return [{**row, "status": "planned"}]
+            return self._write(document, row, [page])
         except Exception as problem:
-            return self._failed(row, problem)
+            return [self._failed(row, problem)]
 
-    def _together(self, item: Item, document: Document, row: Row) -> list[Row]:
+    def _together(self, task: Task, document: Document, row: Row) -> list[Row]:
         """All pages, one file: it is written when every page is good."""
-        row["output"] = name = self._name(item, 1, row["pages"])
-        self._may_write(item, name)
-        pages = range(1, row["pages"] + 1)
+        row["output"] = self._name(task.item, 1, row["pages"])
+        skipped = self._in_its_place(task, row, range(1, row["pages"] + 1))
+        if skipped:
+            return skipped
         if self.settings.dry_run:
-            for page in pages:
+            rows = []
+            for page in self._begun(row):
                 row["page"] = page
                 document.check(page - 1)
-            return [{**row, "page": page, "status": "planned"} for page in pages]
-        return self._write(document, row, name, pages)
+                rows.append({**row, "status": "planned"})
+            return rows
+        return self._write(document, row, self._begun(row))
 
-    def _write(self, document: Document, row: Row, name: str, pages: Iterable[int]) -> list[Row]:
+    def _write(self, document: Document, row: Row, pages: Iterable[int]) -> list[Row]:
         def fill(file: IO[bytes]) -> list[Row]:
             rows = []
             writer = FORMATS[self.settings.format][2](file, self.settings.dpi)
@@ -188,14 +202,24 @@ class Worker:
             writer.close()
             return rows
 
-        return self.folder.write(name, fill)
+        return self.folder.write(row["output"], fill)
 
-    def _may_write(self, item: Item, name: str) -> None:
-        place = self.folder.where(name)
-        if place != "-" and stores.same_file(place, item.input):
+    def _in_its_place(self, task: Task, row: Row, pages: Iterable[int]) -> list[Row]:
+        """Rows of pages that another run has finished meanwhile, nothing if the place is free; else ForeignOutput."""
+        place = self.folder.where(row["output"])
+        if place != "-" and stores.same_file(place, row["input"]):
             raise ForeignOutput(f"{place} would replace its own input; give another folder with -o")
-        if not self.settings.force and self.folder.size(name) is not None:
+        if self.settings.force or self.folder.size(row["output"]) is None:
+            return []
+        skipped = self._skipped(self._informed(task), row, row["pages"], pages)
+        if not skipped:
             raise ForeignOutput(f"{place} exists and was not made by this command from this input; --force replaces it")
+        return skipped
+
+    def _informed(self, task: Task) -> Task:
+        """The task with what other runs have recorded since this one began."""
+        _note_finished(self.recorded_since, self.folder, self.earlier, self.settings)
+        return task._replace(finished=_by_page(self.recorded_since.get(task.item.output)))
 
     def _failed(self, row: Row, problem: Exception) -> Row:
         name = shown(row["input"])
@@ -210,7 +234,8 @@ class Worker:
             text, code = f"internal error, please report: {type(problem).__name__}: {problem}", 1
         if name not in text and (row["output"] or name) not in text:
             text = f"{name}: {text}"
-        where = f" (page {row['page']} of {row['pages']})" if (row["pages"] or 1) > 1 and "page " not in text else ""
+        of_page = (row["pages"] or 1) > 1 and "page " not in text and not isinstance(problem, OutputError)
+        where = f" (page {row['page']} of {row['pages']})" if of_page else ""
         return {**row, "status": "failed", "error": text + where, "code": code}
 
 
@@ -219,38 +244,49 @@ def shown(location: str) -> str:
     return "standard input" if location == "-" else location
 
 
-def run_batch(items: Iterable[Item], root: str, settings: Settings, *, jobs: int = 1, threads: int | None = None,
-              journal: str | None = "journal", earlier: Iterable[str] | None = None,
-              group: int = 1) -> Iterator[Row]:  # fmt: skip
+def failed_together(failed: Row, why: str | None = None) -> list[Row]:
+    """A failed page and the others of its document, whose one file is not written without it."""
+    why = why or f"{shown(failed['input'])}: not written: page {failed['page']} failed"
+    pages = range(1, (failed["pages"] or 1) + 1)
+    return [failed if page == failed["page"] else {**failed, "page": page, "error": why} for page in pages]
+
+
+def run_batch(items: Sequence[Item], root: str, settings: Settings, *, jobs: int = 1, threads: int | None = None,
+              journal: str | None = "journal", earlier: Sequence[str] | None = None, group: int = 1,
+              on_page: Tell | None = None) -> Generator[Row]:  # fmt: skip
     """Work the items off and give a row per page, in no fixed order.
 
     root : the output folder, a URL or "-". journal : the name finished pages are recorded under, None for nowhere.
     earlier : the journals that tell what is finished; without it all that the folder has.
-    group : how many results a store may hold back to record them together; they are there when the rows end.
+    group : how many results of one process a store may hold back to record them together; their rows wait with them.
+    on_page : told input, page and pages when a page is begun.
     """
     folder = open_folder(root, journal, group)
-    known: dict[str, Finished | dict[int, Finished]] = {}
-    if journal is not None and not settings.force:
-        known = _finished(folder.rows(*(folder.journals() if earlier is None else earlier)), settings)
-    tasks: Iterator[Task] = (Task(item, _by_page(known.get(item.output))) for item in items)
-    first = list(itertools.islice(tasks, jobs))
-    tasks = itertools.chain(first, tasks)
-    if len(first) <= 1 or any(map(_bound_to_process, (root, *(t.item.input for t in first)))):
-        worker = Worker(settings, folder, threads)
-        for task in tasks:
-            yield from (row for row in worker.run(task) if "begin" not in row)
-        folder.flush()
-    else:
+    known: Known = {}
+    if not settings.force:
+        _note_finished(known, folder, earlier, settings)
+    tell = on_page or (lambda *begun: None)
+    # a wrong option or a missing model is an error here, once, and not in each worker process
+    worker = Worker(settings, folder, threads, earlier, tell)
+    jobs = 1 if _bound_to_process(root) else min(jobs, len(items))
+    here: list[Item] = []
+    elsewhere: list[Item] = []
+    for item in items:
+        (here if jobs == 1 or _bound_to_process(item.input) else elsewhere).append(item)
+    for item in here:
+        yield from worker.run(Task(item, _by_page(known.get(item.output))))
+    yield from folder.flush()
+    if elsewhere:
         from .pool import run_tasks
 
-        Worker(settings, folder, 1)  # a wrong option or a missing model is an error here, once, and not in each worker
-        share = threads or max(1, cores() // len(first))
-        yield from run_tasks(tasks, len(first), (settings, root, journal, group, share))
+        tasks = (Task(item, _by_page(known.get(item.output))) for item in elsewhere)
+        setup = settings, root, journal, earlier, threads or max(1, cores() // jobs)
+        yield from run_tasks(tasks, jobs, setup, tell)
 
 
 def _bound_to_process(location: str) -> bool:
     """Standard streams and memory:// belong to one process."""
-    return location == "-" or location.startswith("memory://")
+    return location == "-" or "memory://" in location
 
 
 def _by_page(entry: Finished | dict[int, Finished] | None) -> dict[int, Finished]:
@@ -262,10 +298,11 @@ def _circumstances(row: Row) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
-def _finished(rows: Iterable[Row], settings: Settings) -> dict[str, Finished | dict[int, Finished]]:
-    """The latest that is known of each item's pages; an item of one page takes no dict of its own."""
-    known: dict[str, Finished | dict[int, Finished]] = {}
-    for row in rows:
+def _note_finished(known: Known, folder: Folder, earlier: Sequence[str] | None, settings: Settings) -> None:
+    """Add what the folder's journals say of each item's pages and was not read before; the latest counts."""
+    if folder.journal is None:
+        return
+    for row in folder.rows(*(folder.journals() if earlier is None else earlier)):
         if row.get("status") not in ("done", "skipped") or not row["output"].endswith(settings.suffix):
             continue
         item, page, pages = row["output"].removesuffix(settings.suffix), row["page"], row["pages"]
@@ -279,4 +316,3 @@ def _finished(rows: Iterable[Row], settings: Settings) -> dict[str, Finished | d
         if not isinstance(entry, dict):
             entry = known[item] = {}
         entry[page] = finished
-    return known

@@ -32,6 +32,7 @@ STATE = ".sauvolanet"  # the folder below the output that holds journal, manifes
 
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 _READ_ONLY = ("http", "https", "zip", "tar", "libarchive")
+_SYNC_SECONDS = 1.0  # a journal is flushed to disk no more often: for each page it would cost small ones a tenth
 _GROUP_SECONDS = 10.0  # no result waits longer for others to share its journal object
 # a name that the file system refuses concerns one page; any other failure to write would meet every page
 _PAGE_ERRORS = {errno.ENAMETOOLONG, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EILSEQ, errno.EEXIST}
@@ -45,6 +46,8 @@ class Folder:
 
     def __init__(self, root: str, journal: str | None) -> None:
         self.root, self.journal = absolute(root), journal
+        self.synced = 0.0  # when the journal was last flushed to disk
+        self.given: dict[str, int] = {}  # how much of each journal file has been given by `rows`
 
     def where(self, name: str) -> str:
         """The full location of a name."""
@@ -58,7 +61,10 @@ class Folder:
             return None
 
     def write(self, name: str, fill: Callable[[IO[bytes]], list[Row]]) -> list[Row]:
-        """Have ``fill`` write a file and give its rows; record them; then let the file appear. The rows, completed."""
+        """Have ``fill`` write a file and give its rows; record them; then let the file appear.
+
+        The rows, completed, of all that has appeared: a store may hold some back, see `flush`.
+        """
         path = Path(self.where(name))
         with self._writing(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,18 +83,26 @@ class Folder:
                 raise
         return rows
 
-    def flush(self) -> None:
-        """Make everything written so far appear (on disk it already has)."""
+    def flush(self) -> list[Row]:
+        """Make everything written so far appear (on disk it already has) and last, and give its rows."""
+        if self.synced:
+            with self._using(), Path(self.where(f"{STATE}/{self.journal}.jsonl")).open("ab") as file:
+                os.fsync(file.fileno())
+        return []
 
     def rows(self, *names: str) -> Iterator[Row]:
-        """The rows of these journals, oldest first; a line cut short by a crash is passed over."""
+        """The rows of these journals that were not given before, oldest first; a line cut short is passed over."""
         for name in names:
             with (
                 self._using(),
                 contextlib.suppress(*_ABSENT),
                 Path(self.where(f"{STATE}/{name}.jsonl")).open("rb") as file,
             ):
-                yield from _parse(file)
+                file.seek(self.given.get(name, 0))
+                for line in file:
+                    if line.endswith(b"\n"):  # else its rest may still come
+                        self.given[name] = self.given.get(name, 0) + len(line)
+                        yield from _parse([line])
 
     def journals(self) -> list[str]:
         """The names of all journals of this folder."""
@@ -127,6 +141,9 @@ class Folder:
                 lines = b"\n" + lines
             if file.write(lines) != len(lines):  # a full disk may take part of it; the next write says so
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if time.monotonic() - self.synced > _SYNC_SECONDS:
+                os.fsync(file.fileno())  # before the result appears: after a power cut as well it is known as ours
+                self.synced = time.monotonic()
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[None]:
@@ -175,24 +192,24 @@ class StoreFolder(Folder):
             self.since = time.monotonic()
         self.waiting.append((name, buffer.getvalue(), rows))
         if len(self.waiting) >= self.group or time.monotonic() - self.since > _GROUP_SECONDS:
-            self.flush()
-        return rows
+            return self.flush()
+        return []
 
-    def flush(self) -> None:
+    def flush(self) -> list[Row]:
         waiting, self.waiting = self.waiting, []
-        if not waiting:
-            return
-        if self.journal is not None:
+        if waiting and self.journal is not None:
             unique = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"
             self._upload(f"{STATE}/{self.journal}/{unique}.jsonl", _lines(r for _, _, rows in waiting for r in rows))
         for name, data, _ in waiting:
             self._upload(name, data)
+        return [row for _, _, rows in waiting for row in rows]
 
     def rows(self, *names: str) -> Iterator[Row]:
         for name in names:
             with self._using(), contextlib.suppress(FileNotFoundError):
                 self.fs.invalidate_cache()
-                for part in sorted(self.fs.find(f"{self.path}/{STATE}/{name}")):
+                for part in sorted(set(self.fs.find(f"{self.path}/{STATE}/{name}")) - self.given.keys()):
+                    self.given[part] = 1  # an object is there whole
                     yield from _parse(self.fs.cat_file(part).splitlines())
 
     def journals(self) -> list[str]:

@@ -13,28 +13,32 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, UnreadablePage, UsageError
 from . import stores
 from .read import MULTI_PAGE, SUFFIXES
 
 
 class Item(NamedTuple):
-    """One file to read (absolute path, URL or "-"), and its result's name below the output folder, without suffix."""
+    """One file to read (absolute path, URL or "-"), and its result's name below the output folder, without suffix.
+
+    problem : why nothing can be read there, as with a folder that may not be listed; such an item fails.
+    """
 
     input: str
     output: str
+    problem: str = ""
 
 
 def find_items(inputs: Sequence[str], output: str, pages_apart: bool) -> Iterator[Item]:
     """All items, in an order that depends on names alone.
 
     inputs : files, folders (recursive), patterns, URLs, "-". output : the output folder, left out if it is inside an
-        input folder. pages_apart : each page of a TIFF or PDF becomes a file of its own (``a-0001.png``).
+        input folder or pattern. pages_apart : each page of a TIFF or PDF becomes a file of its own (``a-0001.png``).
     A folder given alone lends its structure; beside other inputs it also lends its name.
     """
-    prefixes: set[str] = set()
+    refused: dict[str, str] = {}
     found = False
-    for prefix, files in _groups(list(dict.fromkeys(inputs)), output, prefixes):
+    for prefix, files in _groups(list(dict.fromkeys(inputs)), output, refused):
         names = output_names([stores.base_name(f) if f != "-" else "stdin" for f in files], pages_apart)
         first: dict[str, str] = {}
         for file, name in zip(files, names, strict=True):
@@ -44,55 +48,69 @@ def find_items(inputs: Sequence[str], output: str, pages_apart: bool) -> Iterato
             found = True
             yield Item(file, f"{prefix}/{name}" if prefix else name)
     if not found:
-        raise InputError(f"no images or PDFs in {', '.join(inputs)}")
+        raise InputError("; ".join(refused.values()) or f"no images or PDFs in {', '.join(inputs)}")
+    yield from (Item(place, "", problem) for place, problem in refused.items())
 
 
-def _groups(inputs: list[str], output: str, prefixes: set[str]) -> Iterator[tuple[str, list[str]]]:
-    """(folder below the output, files that go there)."""
-    named: list[str] = []
+def _groups(inputs: list[str], output: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """(folder below the output, files that go there), each folder once; ``refused`` gets what cannot be read, and why.
+
+    Folders may hold millions of files and are walked last, one at a time.
+    """
+    folders: dict[str, str] = {}
+    chosen: dict[str, list[str]] = {}  # what was named or matches, by folder below the output
     for text in inputs:
-        if text == "-":
-            named.append(text)
-        elif stores.is_folder(text):
-            place = stores.absolute(text)
-            if place.rstrip("/") == stores.absolute(output).rstrip("/"):
-                raise UsageError(f"{text} is both input and output folder; give another folder with -o")
-            top = "" if len(inputs) == 1 else stores.base_name(place)
-            if top in prefixes:
-                raise UsageError(f"two of the input folders are called '{top}'; give the folder that holds both")
-            prefixes.add(top)
-            for below, names in stores.walk(place, leave_out=stores.absolute(output)):
-                wanted = [n for n in names if stores.suffix(n) in SUFFIXES]
-                if wanted:
-                    inside = stores.join(place, below) if below else place
-                    yield "/".join(filter(None, (top, below))), [stores.join(inside, n) for n in wanted]
-        elif (
-            re.search(r"[*?\[]", text)
-            and not (stores.is_url(text) and text.startswith("http"))
-            and (stores.is_url(text) or not Path(text).exists())
-        ):
-            yield from _matches(text)
-        else:
-            named.append(stores.absolute(text))
-    if named:
-        yield "", list(dict.fromkeys(named))  # a file named in two ways counts once
+        place = stores.absolute(text)
+        try:
+            if text != "-" and stores.is_folder(text):
+                if place.rstrip("/") == stores.absolute(output).rstrip("/"):
+                    raise UsageError(f"{text} is both input and output folder; give another folder with -o")
+                top = "" if len(inputs) == 1 else stores.base_name(place)
+                if top in folders:
+                    raise UsageError(f"two of the input folders are called '{top}'; give the folder that holds both")
+                folders[top] = place
+            elif _is_pattern(text):
+                matches = _matches(text, stores.absolute(output))
+                if not matches:
+                    refused[place] = f"nothing matches {place}"
+                for below, file in matches:
+                    chosen.setdefault(below, []).append(file)
+            else:
+                chosen.setdefault("", []).append(place)
+        except UnreadablePage as problem:
+            refused[place] = str(problem)
+    for top, place in folders.items():
+        for below, names in stores.walk(place, stores.absolute(output), refused):
+            prefix = "/".join(filter(None, (top, below)))
+            inside = stores.join(place, below) if below else place
+            wanted = [stores.join(inside, n) for n in names if stores.suffix(n) in SUFFIXES]
+            yield prefix, list(dict.fromkeys(wanted + chosen.pop(prefix, [])))
+    for prefix in sorted(chosen):
+        yield prefix, list(dict.fromkeys(chosen[prefix]))  # a file named in two ways counts once
 
 
-def _matches(pattern: str) -> Iterator[tuple[str, list[str]]]:
-    """The files that match, grouped by the folder below the part of the pattern that has no wildcard."""
+def _is_pattern(text: str) -> bool:
+    """Whether it has wildcards and is not a file of that very name; over http nothing is searched."""
+    if not re.search(r"[*?\[]", text):
+        return False
+    return not text.startswith("http") if stores.is_url(text) else not Path(text).exists()
+
+
+def _matches(pattern: str, output: str) -> list[tuple[str, str]]:
+    """(folder below the part of the pattern that has no wildcard, file) of what matches."""
     root = stores.absolute(stores.glob_root(pattern))
     any_suffix = stores.suffix(pattern) in ("", ".*")
-    groups: dict[str, list[str]] = {}
+    found = []
     for match in stores.glob(pattern):
         file = stores.absolute(match)
         if any_suffix and stores.suffix(file) not in SUFFIXES:
             continue
+        if stores.is_below(output, root) and stores.is_below(file, output):  # a result of ours
+            continue
         inner, top = file.partition("::")[0], root.partition("::")[0]
         below = inner[len(top) :].replace(os.sep, "/").strip("/").rpartition("/")[0]
-        groups.setdefault(below, []).append(file)
-    if not groups:
-        raise InputError(f"nothing matches {pattern}")
-    yield from sorted(groups.items())
+        found.append((below, file))
+    return found
 
 
 def output_names(names: Sequence[str], pages_apart: bool) -> list[str]:

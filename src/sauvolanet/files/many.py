@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..options import MAX_PIXELS, THREADS, validate
 from . import read, stores, write
-from .batch import DPI, FORMAT, JOBS, KEEP_GRAY, Settings, run_batch
+from .batch import DPI, FORMAT, JOBS, KEEP_GRAY, Settings, Tell, run_batch
 from .folders import Row
 from .inputs import Item, find_items
 
@@ -26,13 +26,15 @@ Place = str | os.PathLike[str]
 
 def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Client | None = None,
                   shard: tuple[int, int] | None = None, force: bool = False, dry_run: bool = False,
-                  on_count: Callable[[int], Any] | None = None, **options: Any) -> Generator[Row]:  # fmt: skip
+                  on_count: Callable[[int], Any] | None = None, on_page: Tell | None = None,
+                  **options: Any) -> Generator[Row]:  # fmt: skip
     """Binarize files, folders, patterns and URLs into a folder (or one file into one file); yields a row per page.
 
     inputs : see ``sauvolanet binarize --help``. output : a folder, or a file whose suffix tells the format, or "-".
     client : a Dask client; its workers do the work, in shards. shard : (I, N) does only share I of N, from 1.
     force : do finished pages again, replace existing files. dry_run : open the inputs, write nothing.
-    on_count : told the number of inputs, once it is known.
+    on_count : told the number of inputs, once it is known. on_page : told input, page and pages when a page is begun
+        on this machine; the rows of a document that becomes one file come together at its end.
     options : format, keep_gray, dpi, max_pixels, jobs, threads, and those of `Binarizer`.
     Rows come as pages are finished; nothing happens until the first is asked for. Finished pages are skipped.
     """
@@ -42,7 +44,7 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
     if single and client is None and shard is None:
         folder, item = _single(places[0], target)
         tell(1)
-        yield from run_batch([item], folder, settings, threads=threads, journal=None)
+        yield from run_batch([item], folder, settings, threads=threads, journal=None, on_page=on_page)
     elif dry_run or (client is None and shard is None):
         items = list(find_items(places, target, not settings.many_pages))
         if shard is not None:
@@ -51,7 +53,7 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
             size = size_for(len(items))
             items = [item for i, item in enumerate(items) if i // size % shard[1] == shard[0] - 1]
         tell(len(items))
-        yield from run_batch(items, target, settings, jobs=jobs, threads=threads)
+        yield from run_batch(items, target, settings, jobs=jobs, threads=threads, on_page=on_page)
     else:
         from .shards import check_workers, run_on_cluster, run_share
 
@@ -62,7 +64,7 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
         if client is not None:
             yield from run_on_cluster(plan, client, force=force)
         elif shard is not None:
-            yield from run_share(plan, *shard, force=force, jobs=jobs, threads=threads)
+            yield from run_share(plan, *shard, force=force, jobs=jobs, threads=threads, on_page=on_page)
 
 
 def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: int | None = None, force: bool = False,
@@ -71,14 +73,16 @@ def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: in
 
     It is written into the output folder, where every machine finds it; options as in `binarize_many`.
     """
+    from ..net.model import locate, shipped
     from .shards import make_plan
 
     places, target = _places(inputs), os.fspath(output)
     single, settings, _, _ = _settings(places, target, force, False, options)
     if single or "-" in places:
         raise UsageError("shards need an output folder, and inputs that every machine can open")
-    if Path(settings.options.get("model") or "").is_file():  # other machines run in other folders
-        settings.options["model"] = stores.absolute(settings.options["model"])
+    model = settings.options.get("model")
+    if model is not None and model not in shipped():  # other machines run in other folders
+        settings.options["model"] = stores.absolute(str(locate(model)))
     return make_plan(places, target, settings, shard_size)
 
 

@@ -11,19 +11,19 @@ import multiprocessing
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..errors import OutputError, SauvolanetError
-from .batch import Settings, Task, Worker
+from .batch import Settings, Task, Tell, Worker, failed_together
 from .folders import Row, open_folder
 
-_Setup = tuple[Settings, str, "str | None", int, int]  # settings, root, journal, group, threads
+_Setup = tuple[Settings, str, "str | None", "Sequence[str] | None", int]  # settings, root, journal, earlier, threads
 
 
-def run_tasks(tasks: Iterator[Task], jobs: int, setup: _Setup) -> Iterator[Row]:
+def run_tasks(tasks: Iterator[Task], jobs: int, setup: _Setup, tell: Tell) -> Iterator[Row]:
     """Rows of all tasks, worked off by ``jobs`` processes; tasks are taken only when a process is free."""
     again: deque[Task] = deque()
     workers: list[_Process] = []
@@ -45,14 +45,15 @@ def run_tasks(tasks: Iterator[Task], jobs: int, setup: _Setup) -> Iterator[Row]:
                     message = worker.connection.recv()
                 except (EOFError, ConnectionError):
                     workers.remove(worker)
-                    yield worker.lost_row(again, setup[0])
+                    yield from worker.lost_rows(again, setup[0])
                     continue
                 if isinstance(message, SauvolanetError):
                     raise message
                 if message is None:
                     worker.task = None
-                elif "begin" in message:
-                    worker.page, worker.pages = message["begin"], message["pages"]
+                elif isinstance(message, tuple):
+                    _, worker.page, worker.pages = message
+                    tell(*message)
                 else:
                     yield message
         for worker in workers:
@@ -81,8 +82,8 @@ class _Process:
         with contextlib.suppress(OSError):  # a dead worker is noticed when its answer is read
             self.connection.send(task)
 
-    def lost_row(self, again: deque[Task], settings: Settings) -> Row:
-        """The failed row of the page the worker died on; the pages after it are put back."""
+    def lost_rows(self, again: deque[Task], settings: Settings) -> list[Row]:
+        """The failed row of the page the worker died on, and of all that share its file; other pages are put back."""
         self.process.join()
         assert self.task is not None
         code = self.process.exitcode or 0
@@ -92,9 +93,10 @@ class _Process:
         item = self.task.item
         why = f"the worker process died ({name}); out of memory? fewer --jobs may help"
         page = f"page {self.page} of " if (self.pages or 1) > 1 else ""
-        return {"input": item.input, "page": self.page, "pages": self.pages, "output": None, "status": "failed",
-                "error": f"{page}{item.input}: {why}", "code": 1, "seconds": 0.0, "options": None, "model": None,
-                "input_size": None, "input_time": None, "output_size": None}  # fmt: skip
+        row: Row = {"input": item.input, "page": self.page, "pages": self.pages, "output": None, "status": "failed",
+                    "error": f"{page}{item.input}: {why}", "code": 1, "seconds": 0.0, "options": None, "model": None,
+                    "input_size": None, "input_time": None, "output_size": None}  # fmt: skip
+        return failed_together(row) if settings.many_pages else [row]
 
     def stop(self) -> None:
         """End the process; it removes its unfinished file first."""
@@ -107,19 +109,19 @@ class _Process:
 
 
 def _serve(connection: Connection, setup: _Setup) -> None:
-    """The worker's side: tasks in, rows out, None after each task."""
+    """The worker's side: tasks in; out come rows, a tuple when a page is begun, and None after each task."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal interrupts everybody; the parent ends us
     signal.signal(signal.SIGTERM, _leave)
-    settings, root, journal, group, threads = setup
-    folder = open_folder(root, journal, group)
+    settings, root, journal, earlier, threads = setup
+    folder = open_folder(root, journal)  # nothing is held back: a worker that dies would take it along
     with contextlib.suppress(EOFError, BrokenPipeError):  # the parent is gone
         try:
-            worker = Worker(settings, folder, threads)
+            worker = Worker(settings, folder, threads, earlier, lambda *begun: connection.send(begun))
             while (task := connection.recv()) is not None:
                 for row in worker.run(task):
                     connection.send(row)
-                folder.flush()
                 connection.send(None)
+            folder.flush()
         except OutputError as problem:
             connection.send(OutputError(str(problem)))
 

@@ -70,7 +70,7 @@ def _refuse_large(name: str, width: int, height: int, max_pixels: int) -> None:
         raise PageTooLarge(f"{name} has {width} × {height} pixels, more than {max_pixels}; allow it with --max-pixels")
 
 
-def _sane_dpi(x: Any, y: Any) -> tuple[float, float] | None:
+def sane_dpi(x: Any, y: Any) -> tuple[float, float] | None:
     """The resolution, unless it is none: files say 0, 1 or nonsense when they do not know."""
     try:
         pair = float(x), float(y)
@@ -137,10 +137,10 @@ def _dpi(image: Image, exif: Any) -> tuple[float, float] | None:
     if known:
         if image.format in ("PNG", "BMP"):  # they count whole pixels per metre: 300 dpi comes back as 299.9994
             known = [round(v) if abs(v - round(v)) < 0.0128 else v for v in known]
-        return _sane_dpi(*known)
+        return sane_dpi(*known)
     per_inch = {2: 1.0, 3: 2.54}.get(exif.get(0x0128))
     try:
-        return _sane_dpi(exif[0x011A] * per_inch, exif[0x011B] * per_inch) if per_inch else None
+        return sane_dpi(exif[0x011A] * per_inch, exif[0x011B] * per_inch) if per_inch else None
     except (KeyError, TypeError, ZeroDivisionError):
         return None
 
@@ -219,8 +219,9 @@ class _Pdf:
                 else:
                     reason = f"is not a PDF that can be read: {problem}"
                 raise UnreadablePage(f"{name} {reason}") from None
-            title = self.pdf.get_metadata_dict().get("Title", "")
-            self.description = title.strip("\0 \r\n\t")
+            self.description = ""
+            with contextlib.suppress(UnicodeDecodeError):  # a broken title is none
+                self.description = self.pdf.get_metadata_value("Title").strip("\0 \r\n\t")
             self.count = len(self.pdf)
             if not self.count:
                 self.pdf.close()

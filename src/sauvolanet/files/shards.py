@@ -24,7 +24,7 @@ from .. import __version__
 from ..binarize import Binarizer
 from ..errors import BadData, MissingExtra, OutputError, RunFailed, SauvolanetError, UsageError
 from . import stores
-from .batch import Settings, run_batch
+from .batch import Settings, Tell, run_batch
 from .folders import STATE, Row, open_folder
 from .inputs import Item, find_items
 
@@ -161,27 +161,34 @@ def run_shard(root: str, batch: str, shard: int, *, force: bool = False, dry_run
 
     The function every scheduler calls, ours or another. A dry run opens the inputs and writes nothing.
     """
-    plan = _plan(root, batch)
-    folder = open_folder(root, None)
-    marker = f"{STATE}/{plan.journal(shard)}.done"
-    before = None if force or dry_run else folder.read(marker)
-    if before is not None:
-        rows = [json.loads(line) for line in before.splitlines()]
-        if all(row["status"] in ("done", "skipped") for row in rows):
-            return [{**row, "status": "skipped", "seconds": 0.0} for row in rows]
+    return list(_shard_rows(_plan(root, batch), shard, force=force, dry_run=dry_run, jobs=jobs, threads=threads))
+
+
+def _shard_rows(plan: Plan, shard: int, *, force: bool, dry_run: bool = False, jobs: int, threads: int | None,
+                on_page: Tell | None = None) -> Iterator[Row]:  # fmt: skip
+    """The rows of a shard as they come; its marker is written after the last."""
     settings = Settings(**{**asdict(plan.settings), "force": force, "dry_run": dry_run})
     journal = plan.journal(shard)
-    rows = list(run_batch(plan.items(shard), root, settings, jobs=jobs, threads=threads, journal=journal,
-                          earlier=[journal], group=_GROUP))  # fmt: skip
-    if not dry_run:
+    rows = []
+    with contextlib.closing(
+        run_batch(plan.items(shard), plan.root, settings, jobs=jobs, threads=threads, journal=journal,
+                  earlier=[journal], group=_GROUP, on_page=on_page)
+    ) as coming:  # fmt: skip
+        for row in coming:
+            rows.append(row)
+            yield row
+    folder, marker = open_folder(plan.root, None), f"{STATE}/{journal}.done"
+    news = any(row["status"] != "skipped" for row in rows)
+    if not dry_run and (news or folder.size(marker) is None):
         folder.put(marker, [json.dumps(row).encode() + b"\n" for row in rows])
-    return rows
 
 
-def run_share(plan: Plan, share: int, count: int, *, force: bool, jobs: int, threads: int | None) -> Iterator[Row]:
+def run_share(plan: Plan, share: int, count: int, *, force: bool, jobs: int, threads: int | None,
+              on_page: Tell | None = None) -> Iterator[Row]:  # fmt: skip
     """Share ``share`` of ``count`` (from 1): every count-th shard."""
+    plan = _plan(plan.root, plan.batch)  # checked against this machine's version
     for shard in range(share - 1, plan.shards, count):
-        yield from run_shard(plan.root, plan.batch, shard, force=force, jobs=jobs, threads=threads)
+        yield from _shard_rows(plan, shard, force=force, jobs=jobs, threads=threads, on_page=on_page)
 
 
 @contextlib.contextmanager
@@ -192,6 +199,7 @@ def connect(address: str) -> Iterator[Client]:
     except ImportError:
         raise MissingExtra("dask", "--scheduler") from None
     try:
+        asyncio.run(_greet(address))
         client = Client(address, timeout=_ANSWER, set_as_default=False)
     except (OSError, TimeoutError):
         raise RunFailed(f"no Dask scheduler answers at {address}; is the address right and the scheduler up?") from None
@@ -202,6 +210,15 @@ def connect(address: str) -> Iterator[Client]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with client:
         yield client
+
+
+async def _greet(address: str) -> None:
+    """Exchange a first message: the client's own time limit does not cover a server that never sends its own."""
+    from distributed.comm.core import connect
+    from distributed.security import Security
+
+    server = await asyncio.wait_for(connect(address, **Security().get_connection_args("client")), _ANSWER)
+    await server.close()
 
 
 def check_workers(client: Client) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import glob as local_glob
 import io
+import logging
 import os
 import re
 import sys
@@ -17,6 +18,8 @@ from pathlib import Path, PurePath
 from typing import IO, Any, NamedTuple
 
 from ..errors import MissingExtra, SauvolanetError, UnreadablePage, UsageError
+
+log = logging.getLogger(__name__)
 
 _WHOLE = 2**28  # larger inputs in a store are read piece by piece
 
@@ -141,36 +144,58 @@ def is_folder(location: str) -> bool:
     return False
 
 
-def walk(location: str, leave_out: str | None = None) -> Iterator[tuple[str, list[str]]]:
-    """Folders below and their files, hidden ones left out: ("", […]), ("sub", […]) …, in a fixed order."""
-    with reading(location):
-        for below, files in _store_walk(location) if is_url(location) else _local_walk(location, leave_out):
-            inside = join(location, below) if below else location
-            if leave_out is None or not f"{inside}/".startswith(f"{leave_out.rstrip('/')}/"):
-                yield below, sorted(f for f in files if f and not f.startswith("."))
+def is_below(location: str, folder: str) -> bool:
+    """Whether the location is inside the folder, at any depth."""
+    return location.replace(os.sep, "/").startswith(folder.replace(os.sep, "/").rstrip("/") + "/")
 
 
-def _local_walk(location: str, leave_out: str | None) -> Iterator[tuple[str, list[str]]]:
-    for folder, folders, files in os.walk(location, onerror=_raise):
+def walk(location: str, leave_out: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """Folders below and their files, hidden ones left out: ("", […]), ("sub", […]) …, in a fixed order.
+
+    refused : gets the folders that cannot be listed, and why.
+    """
+    for below, files in (
+        _store_walk(location, refused) if is_url(location) else _local_walk(location, leave_out, refused)
+    ):
+        inside = join(location, below) if below else location
+        if not is_below(f"{inside}/", leave_out):
+            yield below, sorted(f for f in files if f and not f.startswith("."))
+
+
+def _local_walk(location: str, leave_out: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+    linked = []
+
+    def refuse(problem: OSError) -> None:
+        refused[problem.filename] = f"cannot read {problem.filename}: {reason(problem)}"
+
+    for folder, folders, files in os.walk(location, onerror=refuse):
         # not even looked into: an output folder may hold millions of files
         folders[:] = sorted(f for f in folders if not f.startswith(".") and str(Path(folder, f)) != leave_out)
+        linked += [path for f in folders if (path := Path(folder, f)).is_symlink()]
         below = Path(folder).relative_to(location).as_posix()
         yield ("" if below == "." else below), files
+    if linked:  # a link may lead back up, so following it might never end
+        log.warning("sauvolanet: links to folders are not followed (%d, such as %s); name their targets as inputs",
+                    len(linked), linked[0])  # fmt: skip
 
 
-def _store_walk(location: str) -> Iterator[tuple[str, list[str]]]:
+def _store_walk(location: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
     fs, root = filesystem(location)
     root = root.strip("/")
     fs.invalidate_cache()
-    for folder, _, files in fs.walk(root, on_error="raise"):
-        below = folder.strip("/")[len(root) :].strip("/")
-        if not any(part.startswith(".") for part in below.split("/")):
-            yield below, files
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        folder = f"{root}/{below}".strip("/")
+        try:  # one folder at a time: fsspec passes over what is refused further down in silence
+            _, folders, files = next(fs.walk(folder, maxdepth=1, on_error="raise"))
+        except Exception as problem:  # each store has exceptions of its own
+            place = join(location, below) if below else location
+            refused[place] = f"cannot read {place}: {reason(problem)}"
+            continue
+        yield below, files
+        waiting += (f"{below}/{f}".strip("/") for f in sorted(folders, reverse=True) if not f.startswith("."))
         fs.invalidate_cache(folder)  # a listing of millions is not kept
-
-
-def _raise(problem: OSError) -> None:
-    raise problem
 
 
 def glob(pattern: str) -> Iterator[str]:

@@ -41,6 +41,7 @@ def _step(binarizer: Callable[[Any], Any], input: str | Path, output: str | Path
     from PIL import Image, UnidentifiedImageError
 
     from ..atomic import atomic
+    from ..files.read import sane_dpi
     from ..files.write import FORMATS, SUFFIXES
 
     meta = click.get_current_context().meta
@@ -55,7 +56,7 @@ def _step(binarizer: Callable[[Any], Any], input: str | Path, output: str | Path
     meta["first_process"] = False
     try:
         with Image.open(input) as page:
-            dpi = page.info.get("dpi")
+            dpi = sane_dpi(*page.info.get("dpi", (None, None)))
             ink = binarizer(page)
     except (OSError, UnidentifiedImageError) as problem:
         raise UnreadablePage(f"{input}: {problem}") from None

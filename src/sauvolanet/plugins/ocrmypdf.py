@@ -110,7 +110,10 @@ def filter_ocr_image(page: PageContext, image: Image.Image) -> Generator[None, I
         result = Image.fromarray(normalize(source, threads=1, **_verb(chosen)))
     else:
         result = Image.fromarray(~shared_binarizer(**_verb(chosen))(source))
-    result.info.update({"dpi": source.info["dpi"], _MADE: True})
+    across, down = image.info["dpi"]
+    # another plugin's image may not say its resolution; it shows the same page
+    same_page = across * source.width / image.width, down * source.height / image.height
+    result.info.update({"dpi": source.info.get("dpi", same_page), _MADE: True})
     return result
 
 

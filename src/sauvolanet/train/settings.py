@@ -14,7 +14,7 @@ SWIFT = Architecture(
     kind="u", widths=((24, 24), (24, 24), (32, 32), (48, 48)), dilations=((1, 1),) * 4, norm="batch",
     features=("gray", "mean", "deviation", "numbers"), fold=2, head=1, refine=8,
     windows=(7, 15, 31, 63, 127),
-    constants=(-0.25, 1.25),  # beyond every gray: chosen alone, or nearly, they mean paper and ink
+    constants=(-0.2, 1.0),  # the first below every gray, so that it means paper even where it is not chosen alone
 )  # fmt: skip
 
 
@@ -98,18 +98,18 @@ PRESETS: dict[str, Settings] = {
     # "ink" whatever the gray (threshold below black on flat paper; above white)
     "better": Settings(
         preset="better", train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True, least_text=0.01,
-        text_share=0.6, rescale=0.2, tone=0.25, colour=0.3, noise=0.1, blur=0.05, show_through=0.05, steps=4_000,
+        text_share=0.7, rescale=0.2, tone=0.25, colour=0.3, noise=0.1, blur=0.05, show_through=0.05, steps=4_000,
         optimizer="muon", rate=3e-3, warmup=100, decay=0.7, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.998,
-        loss="page", alpha=8.0, train_alpha=True, k=(1.5, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
+        loss="dice", alpha=8.0, train_alpha=True, k=(1.5, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
         r=(1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.02), positive="softplus",
         set_weights={"Bickley": 0.3, "Synchromedia": 0.3}, validate_every=500, checkpoint_every=200,
     ),
     # the second network
     "swift": Settings(
         preset="swift", architecture=SWIFT, train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True,
-        least_text=0.01, text_share=0.6, scaling={"kind": "percentile", "low": 1.0, "high": 99.0, "least": 16.0},
+        least_text=0.01, text_share=0.7, scaling={"kind": "percentile", "low": 1.0, "high": 99.0, "least": 16.0},
         rescale=0.3, tone=0.35, colour=0.4, noise=0.15, blur=0.1, show_through=0.1, synthetic=0.08, steps=9_000, optimizer="muon",
-        rate=3e-3, warmup=200, decay=0.6, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.999, loss="page", alpha=10.0, train_alpha=True,
+        rate=3e-3, warmup=200, decay=0.6, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.999, loss="dice", alpha=10.0, train_alpha=True,
         k=(0.05, 0.1, 0.15, 0.2, 0.25), r=0.4, positive="softplus",
         set_weights={"Bickley": 0.3, "Synchromedia": 0.3}, validate_every=1000,
         checkpoint_every=500,
