@@ -18,11 +18,11 @@ SHAPE = (12, 20)
 
 
 def picture(path: Path, shape: tuple[int, int] = SHAPE, value: int | None = None) -> Path:
-    """A gray page with a dark bar, or of one value."""
+    """A light page with a dark bar, which may be its own truth, or one of one value."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    gray = np.full(shape, 220 if value is None else value, np.uint8)
+    gray = np.full(shape, 240 if value is None else value, np.uint8)
     if value is None:
-        gray[3:6, 4:15] = 40
+        gray[3:6, 4:15] = 20
     Image.fromarray(gray).save(path)
     return path
 
@@ -119,10 +119,10 @@ def test_weight_files_are_found_and_read(tmp_path: Path) -> None:
 
 
 def test_truth_is_cut_above_127(tmp_path: Path) -> None:
-    picture(tmp_path / "s" / "a.png", (1, 4))
-    Image.fromarray(np.array([[0, 127, 128, 255]], np.uint8)).save(tmp_path / "s" / "a.gt.png")
+    picture(tmp_path / "s" / "a.png", (1, 44))
+    Image.fromarray(np.array([[0, 127, 128, *[255] * 41]], np.uint8)).save(tmp_path / "s" / "a.gt.png")
     [page] = find(tmp_path)
-    assert read_truth(page).tolist() == [[True, True, False, False]]
+    assert read_truth(page).tolist() == [[True, True, *[False] * 42]]
     assert read_gray(page).dtype == np.uint8
 
 
@@ -185,6 +185,13 @@ def test_check_on_the_command_line(damaged: Path, capsys: pytest.CaptureFixture[
     assert "PHIBD: 2 of 15 pages" in out and out.count("damaged:") == 2 and err.count("\n") == 1
     assert main(["datasets", "check", str(damaged), "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["datasets"][0]["pages"] == 2
+
+
+def test_an_inverted_truth_is_told_and_not_punished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture(tmp_path / "mine" / "a.png")
+    picture(tmp_path / "mine" / "a.gt.png", value=0)
+    assert main(["datasets", "check", str(tmp_path)]) == 0
+    assert "doubtful:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["check"], 2), (["check", "/nowhere"], 4), ([], 0), (["--json"], 0)])

@@ -26,6 +26,7 @@ from .page import to_gray
 from .windows import Gray, Ink
 
 PAPER_ABOVE = 127  # truth files hold a few gray pixels: above this they are paper
+GRAY_FROM, GRAY_TO, GRAY_SHARE = 32, 223, 0.05  # more pixels than this share between these: a picture, not a truth
 
 
 @dataclass(frozen=True)
@@ -273,14 +274,20 @@ def read_gray(page: Page) -> Gray:
 def read_truth(page: Page, shape: tuple[int, ...] | None = None) -> Ink:
     """The page's truth, bool (H, W), True = ink; gray above 127 is paper.
 
-    shape : the shape of the page's gray where it is known, else the page is read; a truth of another size is a BadData.
+    A truth of another size than its page, or one that is a gray picture itself, is a BadData.
+
+    shape : the shape of the page's gray where it is known, else the page is read.
     """
-    truth = read_image(page.truth) <= PAPER_ABOVE
+    levels = read_image(page.truth)
+    truth = levels <= PAPER_ABOVE
     if shape is None:
         shape = read_gray(page).shape
     if truth.shape != shape:
         sizes = f"{truth.shape[1]}×{truth.shape[0]} pixels, its page {shape[1]}×{shape[0]}"
         raise BadData(f"{page.truth}: the truth is {sizes}")
+    gray = float(((levels >= GRAY_FROM) & (levels <= GRAY_TO)).mean())
+    if gray > GRAY_SHARE:
+        raise BadData(f"{page.truth}: {gray:.0%} of the truth is neither black nor white; ink must be black on white")
     return truth
 
 
@@ -293,7 +300,10 @@ def read_weights(page: Page, shape: tuple[int, int]) -> Weights | None:
 
 @dataclass(frozen=True)
 class Report:
-    """How complete and sound a set is: pages that can be used, ids that lack, files without a partner, damage."""
+    """How complete and sound a set is: pages that can be used, ids that lack, files without a partner, damage.
+
+    doubtful : pages that can be used and look wrong.
+    """
 
     set: str
     expected: int | None
@@ -301,6 +311,7 @@ class Report:
     missing: list[str]
     unpaired: list[str]
     damaged: list[str]
+    doubtful: list[str] = field(default_factory=list)
 
 
 def check(data: str | Path, progress: Callable[[int, int], None] | None = None) -> list[Report]:
@@ -313,10 +324,13 @@ def check(data: str | Path, progress: Callable[[int, int], None] | None = None) 
         if not entry.pages and not entry.ambiguous and known is None:
             continue  # pictures without truth beside the sets
         damaged = [f"{page}: several files: {', '.join(map(str, files))}" for page, files in entry.ambiguous]
+        doubtful = []
         for page in entry.pages:
             try:
-                shape = read_truth(page).shape
-                read_weights(page, (shape[0], shape[1]))
+                truth = read_truth(page)
+                read_weights(page, (truth.shape[0], truth.shape[1]))
+                if truth.mean() > 0.5:
+                    doubtful.append(f"{page.truth}: {truth.mean():.0%} of the page is ink; is the truth inverted?")
             except InputError as problem:
                 damaged.append(str(problem))
             done += 1
@@ -325,7 +339,7 @@ def check(data: str | Path, progress: Callable[[int, int], None] | None = None) 
         unpaired = [str(path) for path in entry.unpaired]
         sound = len(entry.pages) + len(entry.ambiguous) - len(damaged)
         missing = _missing(known, [page.id for page in entry.pages]) if known else []
-        reports.append(Report(name, known.pages if known else None, sound, missing, unpaired, damaged))
+        reports.append(Report(name, known.pages if known else None, sound, missing, unpaired, damaged, doubtful))
     return reports
 
 

@@ -91,3 +91,22 @@ def test_export_folds_the_normalisation() -> None:
     model = to_model(net, "tiny", PRESETS["swift"].scaling, {})
     gray, _ = page(4, kind="print", height=160, width=200)
     assert difference(net, model, gray) < 1e-4
+
+
+def test_export_fetches_the_weights_from_their_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetch, numpy = torch.Tensor.cpu, torch.Tensor.numpy
+    fetched: list[torch.Tensor] = []
+
+    def cpu(tensor: torch.Tensor) -> torch.Tensor:
+        fetched.append(fetch(tensor))
+        return fetched[-1]
+
+    def refuse(tensor: torch.Tensor) -> np.ndarray:
+        assert any(tensor is other for other in fetched), "numpy() of a tensor that may be on a GPU"
+        return numpy(tensor)
+
+    net = SauvolaNet(TINY)
+    gray, _ = page(4, kind="print", height=64, width=64)
+    monkeypatch.setattr(torch.Tensor, "cpu", cpu)
+    monkeypatch.setattr(torch.Tensor, "numpy", refuse)
+    assert difference(net, to_model(net, "tiny", PRESETS["swift"].scaling, {}), gray) < 1e-4

@@ -1,16 +1,20 @@
-"""Augmentation that changes the page and not its truth."""
+"""Pages in memory, and augmentation that changes the page and not its truth."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("torch")
 
+from sauvolanet.datasets import check, find
+from sauvolanet.errors import BadData
 from sauvolanet.synth import page
-from sauvolanet.train.patches import Patches, Sheet
+from sauvolanet.train.patches import Patches, Sheet, load_sheets
 from sauvolanet.train.settings import Settings
 
 
@@ -22,10 +26,71 @@ def test_show_through_darkens_paper_and_leaves_the_truth(tiny: Settings) -> None
     for step in range(12):
         rng = np.random.default_rng(step)
         gray = sheets[step % 3].pixels
-        made = with_it._show_through(rng, gray)
+        made = with_it._show_through(rng, gray, sheets[step % 3].contrast)
         assert made.shape == gray.shape and made.dtype == np.uint8 and (made <= gray).all()
         changed += int((made < gray).mean() > 0.01)
         assert np.array_equal(with_it.patch(step, 0)[4].shape, without.patch(step, 0)[4].shape)
     assert changed >= 10
     small = [Sheet("mine", "s", *page(9, kind="letter", height=64, width=64))]
-    assert Patches(small, plain)._show_through(np.random.default_rng(1), gray).shape == gray.shape
+    assert Patches(small, plain)._show_through(np.random.default_rng(1), gray, 0.5).shape == gray.shape
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Path:
+    """A folder with one colour page, 40 wide and 24 high, and its truth."""
+    (tmp_path / "mine").mkdir()
+    Image.new("RGB", (40, 24), (250, 240, 200)).save(tmp_path / "mine" / "a.png")
+    Image.new("1", (40, 24), 1).save(tmp_path / "mine" / "a.gt.png")
+    return tmp_path
+
+
+def test_a_colour_page_is_turned_as_it_says(one: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # lies on its side
+    Image.new("RGB", (24, 40), (250, 240, 200)).save(one / "mine" / "a.png", exif=exif)
+    [sheet] = load_sheets(find(one), True, 8)
+    assert sheet.pixels.shape == (24, 40, 3)
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_page_with_too_many_pixels_is_skipped(colour: bool, one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    told: list[str] = []
+    with pytest.raises(BadData, match="no page with truth"):
+        load_sheets(find(one), colour, 8, told.append)
+    assert told == [f"skipped mine a: {one / 'mine' / 'a.png'}: too many pixels"]
+
+
+@pytest.mark.parametrize("problem", [SyntaxError("broken PNG file"), ValueError("too much text")])
+def test_a_page_that_pillow_chokes_on_is_skipped(
+    problem: Exception, one: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(Image, "open", fail)
+    told: list[str] = []
+    with pytest.raises(BadData, match="no page with truth"):
+        load_sheets(find(one), True, 8, told.append)
+    assert "not an image, or damaged" in told[0]
+
+
+def test_a_gray_picture_is_no_truth(one: Path) -> None:
+    levels = np.full((24, 40), 255, np.uint8)
+    levels[0] = 32  # 4 % of the page
+    Image.fromarray(levels).save(one / "mine" / "a.gt.png")
+    assert len(load_sheets(find(one), True, 8)) == 1
+    levels[1, :10] = 223  # 5.2 %
+    Image.fromarray(levels).save(one / "mine" / "a.gt.png")
+    told: list[str] = []
+    with pytest.raises(BadData, match="no page with truth"):
+        load_sheets(find(one), True, 8, told.append)
+    assert "a.gt.png: 5% of the truth is neither black nor white" in told[0]
+
+
+def test_a_page_that_is_mostly_ink_is_doubtful(one: Path) -> None:
+    assert not check(one)[0].doubtful
+    Image.new("1", (40, 24), 0).save(one / "mine" / "a.gt.png")
+    [report] = check(one)
+    assert report.pages == 1 and not report.damaged
+    assert "is the truth inverted?" in report.doubtful[0]

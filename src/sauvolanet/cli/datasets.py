@@ -63,7 +63,7 @@ def _check(folder: str, as_json: bool) -> int:
         for r in reports:
             of = f" of {r.expected}" if r.expected else ""
             print(f"{r.set}: {r.pages}{of} pages" + (f", missing {', '.join(r.missing)}" if r.missing else ""))
-            for kind, lines in (("damaged", r.damaged), ("without partner", r.unpaired)):
+            for kind, lines in (("damaged", r.damaged), ("doubtful", r.doubtful), ("without partner", r.unpaired)):
                 for line in lines:
                     print(f"  {kind}: {line}")
         absent = [name for name in CATALOGUE if name not in {r.set for r in reports}]

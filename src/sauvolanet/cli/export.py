@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import MissingExtra
+from ..errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from ..windows import Gray
@@ -21,6 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="The run's folder; with --standalone a model's name or path.")
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="Where to write the model.")
     parser.add_argument("--page", metavar="FILE", help="A page to check on; without it a synthetic one.")
+    parser.add_argument(
+        "--source", default="", metavar="TEXT", help="Where the model comes from; without it: how its weights began."
+    )
+    parser.add_argument("--licence", default="", metavar="NAME", help="Terms of the model, such as MIT.")
+    parser.add_argument("--copyright", default="", metavar="TEXT", help="Whose model it is.")
     parser.add_argument("--standalone", action="store_true", help="Write a model as one ONNX file.")
 
 
@@ -39,6 +44,8 @@ def _standalone(args: argparse.Namespace) -> int:
     from ..net import load
     from ..standalone import write_standalone
 
+    if args.source or args.licence or args.copyright:
+        raise UsageError("--source, --licence and --copyright are for a run; an ONNX file says what its model says")
     model = load(args.run)
     apart = write_standalone(model, args.output, _page(args))
     print(f"{args.output}: {model.name}, threshold within {apart:.1e} gray levels of the runtime's")
@@ -56,7 +63,7 @@ def _export(args: argparse.Namespace) -> int:
     from ..train.loop import open_run
 
     job = open_run(args.run)
-    model = job.model(Path(args.output).stem)
+    model = job.model(Path(args.output).stem, args.source, args.licence, args.copyright)
     apart = difference(job.average, model, _page(args))
     path = save(model.about, model.weights, args.output)
     print(f"{path}: {model.about['parameters']:,} numbers, step {job.step}, threshold within {apart:.1e} of torch's")

@@ -11,8 +11,13 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from ..net.model import Model
+    from ..train.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--leave-out", nargs="+", metavar="SET", help="Sets to leave out of training; they are validated on."
     )
-    parser.add_argument("--init", metavar="MODEL", help="Begin with this model's weights.")
+    parser.add_argument("--init", metavar="MODEL", help="Begin with this model's network, scaling and weights.")
     parser.add_argument("--minutes", type=float, metavar="M", help="Fit the length of the run to this time.")
     parser.add_argument("--steps", type=int, help="Length of the run in steps.")
     parser.add_argument("--seed", type=int, help="Seed of everything random.")
@@ -50,18 +55,39 @@ def run(args: argparse.Namespace) -> int:
     except ImportError:
         raise MissingExtra("train", "training") from None
     from ..net import load
+    from ..train.interrupts import Stopped
     from ..train.loop import Run
     from ..train.memory import keep_memory
-    from ..train.settings import PRESETS, with_changes
 
     keep_memory()
+    model = load(args.init) if args.init else None
+    # a model tells how it was made, not how its maker's folders are called
+    words = [Path(word).name if os.sep in word else word for word in sys.argv[1:]]
+    job = Run(_settings(args, model), args.data, args.out, "sauvolanet " + shlex.join(words))
+    if model:
+        job.start_from(model)
+    try:
+        job.train(args.minutes, args.stop_after)
+    except Stopped:
+        if job.rank == 0:
+            print(f"stopped at step {job.step}; the same command goes on from there", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _settings(args: argparse.Namespace, model: Model | None) -> Settings:
+    """The preset with what the options change; the network is that of the model to begin with, unless it is changed."""
+    from ..train.loop import like_model
+    from ..train.settings import PRESETS, with_changes
+
     if args.preset not in PRESETS:
         raise UnknownName("preset", args.preset, PRESETS)
     settings = PRESETS[args.preset]
-    given = {"train": args.train, "validate": args.validate, "leave_out": args.leave_out}
-    for name, value in given.items():
-        if value is not None:
-            settings = replace(settings, **{name: tuple(value)})
+    if model and not any(change.startswith("architecture.") for change in args.changes):
+        settings = like_model(settings, model)
+    sets = {"train": args.train, "validate": args.validate, "leave_out": args.leave_out}
+    given: dict[str, Any] = {name: tuple(value) for name, value in sets.items() if value is not None}
+    settings = replace(settings, **given)
     if args.train and args.validate is None:
         settings = replace(settings, validate=())
     if args.leave_out and args.validate is None:
@@ -74,15 +100,4 @@ def run(args: argparse.Namespace) -> int:
         if not sign:
             raise UsageError(f"--set takes NAME=VALUE, not {change!r}")
         settings = with_changes(settings, {name: value})
-    # a model tells how it was made, not how its maker's folders are called
-    words = [Path(word).name if os.sep in word else word for word in sys.argv[1:]]
-    job = Run(settings, args.data, args.out, "sauvolanet " + shlex.join(words))
-    if args.init:
-        job.start_from(load(args.init))
-    try:
-        job.train(args.minutes, args.stop_after)
-    except KeyboardInterrupt:
-        job.save()
-        print(f"stopped at step {job.step}; the same command goes on from there", file=sys.stderr)
-        return 130
-    return 0
+    return settings

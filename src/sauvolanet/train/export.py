@@ -17,7 +17,8 @@ from . import fast
 from .network import EPSILON, SauvolaNet
 
 
-def to_model(net: SauvolaNet, name: str, scaling: dict[str, Any], training: dict[str, Any]) -> Model:
+def to_model(net: SauvolaNet, name: str, scaling: dict[str, Any], training: dict[str, Any], source: str = "",
+             licence: str = "", copyright: str = "") -> Model:  # fmt: skip
     """The network as a model of the runtime; BatchNorm's running numbers are folded into weights and biases."""
     weights: dict[str, np.ndarray] = {}
     with torch.no_grad():
@@ -27,13 +28,12 @@ def to_model(net: SauvolaNet, name: str, scaling: dict[str, Any], training: dict
             if normalised and net.architecture.norm == "batch":
                 gain = conv.gamma / torch.sqrt(conv.variance + EPSILON)
                 weight, bias = weight * gain[:, None, None, None], bias - conv.mean * gain
-            weights[f"{layer}.weight"] = weight.numpy().copy()
-            weights[f"{layer}.bias"] = bias.numpy().copy()
+            weights[f"{layer}.weight"] = weight.cpu().numpy().copy()
+            weights[f"{layer}.bias"] = bias.cpu().numpy().copy()
         k, r = ([float(v) for v in values] for values in (net.sauvola.k, net.sauvola.r))
         alpha = float(net.alpha)
     count = sum(w.size for w in weights.values()) + len(k) + len(r) + 1
-    about = describe(name, net.architecture, k, r, alpha, scaling, count, "MIT", "Copyright (c) 2026 the sauvolanet maintainers",
-                     "trained from scratch by the sauvolanet maintainers", training)  # fmt: skip
+    about = describe(name, net.architecture, k, r, alpha, scaling, count, licence, copyright, source, training)
     return Model(about, weights)
 
 
@@ -53,7 +53,9 @@ def threshold_in_torch(net: SauvolaNet, gray: Gray, scaling: dict[str, Any]) -> 
     net.eval()
     try:
         with torch.no_grad():
-            return net(*(torch.from_numpy(v)[None] for v in (scaled, mean, deviation, seen)))[0].numpy()
+            device = net.raw_alpha.device
+            inputs = (torch.from_numpy(v)[None].to(device) for v in (scaled, mean, deviation, seen))
+            return net(*inputs)[0].cpu().numpy()
     finally:
         fast.USE = was
         net.train(training)

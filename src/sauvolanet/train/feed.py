@@ -1,15 +1,18 @@
 """Batches made ahead by worker processes and handed over in shared memory.
 
 Python threads in the training process would take turns with the kernels' threads for the interpreter lock; a worker
-process does not. Workers are forked with the pages already in memory, so nothing is loaded or sent twice.
+process does not. Workers are forked with the pages already in memory, so nothing is loaded or sent twice; where there
+is no fork (Windows) the training process makes each batch when it is asked for.
 """
 
 from __future__ import annotations
 
+import atexit
 import mmap
 import multiprocessing
 import os
 import signal
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -24,16 +27,24 @@ class Feed:
     """Batches of steps first, first + 1, …: worker w of W makes the steps with step mod W = w, two ahead."""
 
     def __init__(self, patches: Patches, parts: list[range], first: int, workers: int = 2, ahead: int = 2) -> None:
-        self.parts, self.first, self.workers, self.ahead = parts, first, workers, ahead
-        sample = patches.batch(first, parts[0])
+        self.patches, self.parts, self.first, self.ahead = patches, parts, first, ahead
+        self.workers = workers if "fork" in multiprocessing.get_all_start_methods() else 0
+        self.pipes: list[Connection] = []
+        self.processes: list[Any] = []
+        if self.workers:
+            self._start()
+
+    def _start(self) -> None:
+        sample = self.patches.batch(self.first, self.parts[0])
         self.shapes = [(n, getattr(sample, n).shape, getattr(sample, n).dtype) for n in _FIELDS]
-        size = sum(np.dtype(kind).itemsize * int(np.prod(shape)) for _, shape, kind in self.shapes) * len(parts)
-        self.slots = [[mmap.mmap(-1, size) for _ in range(ahead)] for _ in range(workers)]
+        size = sum(np.dtype(kind).itemsize * int(np.prod(shape)) for _, shape, kind in self.shapes)
+        size *= len(self.parts)
+        self.slots = [[mmap.mmap(-1, size) for _ in range(self.ahead)] for _ in range(self.workers)]
+        atexit.register(self.close)  # at the end multiprocessing would ask them by a signal that they ignore, and wait
         context = multiprocessing.get_context("fork")
-        self.pipes, self.processes = [], []
-        for worker in range(workers):
+        for worker in range(self.workers):
             here, there = context.Pipe()
-            process = context.Process(target=self._work, args=(patches, worker, there, here), daemon=True)
+            process = context.Process(target=self._work, args=(worker, there, here), daemon=True)
             process.start()
             there.close()
             self.pipes.append(here)
@@ -43,12 +54,19 @@ class Feed:
         return self
 
     def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers."""
+        atexit.unregister(self.close)
         for process in self.processes:
-            process.terminate()
+            process.kill()
             process.join()
 
     def get(self, step: int) -> list[Batch]:
         """The batches of a step; the memory is valid until the same worker's next but one step is asked for."""
+        if not self.workers:
+            return [self.patches.batch(step, part) for part in self.parts]
         worker = (step - self.first) % self.workers
         try:
             problem = self.pipes[worker].recv()
@@ -62,7 +80,8 @@ class Feed:
 
     def done(self, step: int) -> None:
         """The batches of a step are no longer needed."""
-        self.pipes[(step - self.first) % self.workers].send(None)
+        if self.workers:
+            self.pipes[(step - self.first) % self.workers].send(None)
 
     def _arrays(self, worker: int, step: int) -> list[Batch]:
         slot = self.slots[worker][(step - self.first) // self.workers % self.ahead]
@@ -76,10 +95,11 @@ class Feed:
             batches.append(Batch(*values))
         return batches
 
-    def _work(self, patches: Patches, worker: int, pipe: Any, parents: Any) -> None:
+    def _work(self, worker: int, pipe: Connection, parents: Connection) -> None:
         for inherited in (parents, *self.pipes):  # only then does the end of the parent reach this process
             inherited.close()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+        for number in (signal.SIGINT, signal.SIGTERM):  # they are for the parent, which may still want a batch
+            signal.signal(number, signal.SIG_IGN)
         os.environ["OMP_NUM_THREADS"] = "1"
         step, waiting = self.first + worker, 0
         try:
@@ -90,7 +110,7 @@ class Feed:
                 problem = ""
                 try:
                     for target, part in zip(self._arrays(worker, step), self.parts, strict=True):
-                        made = patches.batch(step, part)
+                        made = self.patches.batch(step, part)
                         for name in _FIELDS:
                             getattr(target, name)[:] = getattr(made, name)
                 except Exception as failure:

@@ -7,12 +7,9 @@ weights, bit for bit, as one that was never interrupted (on one kind of processo
 from __future__ import annotations
 
 import copy
-import csv
 import io
-import json
 import math
 import os
-import platform
 import sys
 import time
 from dataclasses import replace
@@ -23,23 +20,21 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from .. import __version__, datasets, metrics
+from .. import datasets, metrics
 from ..atomic import atomic
-from ..errors import BadData, RunFailed, UsageError
+from ..errors import BadData, RunFailed, UnknownName, UsageError
 from ..net.model import Model
 from ..page import PageNumbers
-from . import optimizers
+from . import optimizers, record
 from .export import to_model
 from .feed import Feed
+from .interrupts import Interrupts, Stopped
 from .loss import LOSSES
 from .network import SauvolaNet
-from .patches import Batch, Patches, load_sheets
+from .patches import Batch, Patches, load_sheets, usable
 from .settings import Settings, held_out_pages, settings_from_json
 
 CHECKPOINT = "checkpoint.pt"
-LOG = "log.csv"
-MANIFEST = "manifest.json"
-CURVE = "curve.png"
 
 
 class Run:
@@ -52,8 +47,10 @@ class Run:
         self.step, self.seconds = 0, 0.0
         self.calibrate = False  # whether weights with a folded normalisation have just been put in
         self.fitted = False  # whether --minutes has fixed the number of steps
+        self.origin: dict[str, str] | None = None  # name and partition of the model that the run began with
         self.history: list[dict[str, Any]] = []
         self.rank, self.world = _join()
+        check_batch(settings, self.world)
         torch.manual_seed(settings.seed)
         self.net = build(settings)
         self.average = copy.deepcopy(self.net)
@@ -69,24 +66,24 @@ class Run:
         if self.step:
             return  # a resumed run has its own weights
         if model.architecture != self.settings.architecture:
-            raise UsageError(f"model {model.name} has another architecture than preset {self.settings.preset}")
+            raise UsageError(
+                f"model {model.name} has another architecture than this run of preset {self.settings.preset}"
+            )
         from_model(self.net, model)
         self.calibrate = model.architecture.norm == "batch"
+        self.origin = {"name": model.name, "partition": model.about["training"].get("partition", "unknown")}
 
     # -- the loop ------------------------------------------------------------------------------------------------
 
     def train(self, minutes: float | None = None, stop_after: int | None = None) -> None:
         """Train to the end of the schedule, or until ``stop_after`` steps; checkpoints as it goes.
 
+        Asked to stop by Ctrl-C or SIGTERM it ends its step, saves and raises `Stopped`.
+
         minutes : fit the schedule to this time: the number of steps is fixed from the speed of the first steps.
         """
         s = self.settings
-        training, validation = split(s, self.data)
-        say = tqdm.write if self.rank == 0 else (lambda *a, **k: None)
-        sheets = load_sheets(training, s.colour > 0, s.patch, lambda text: say(text, file=sys.stderr))
-        patches = Patches(sheets, s)
-        if self.rank == 0 and not (self.folder / MANIFEST).exists():
-            self._write_manifest(training, validation)
+        patches, validation = self._pages()
         if self.calibrate:
             calibrate(self.net, patches.batch(0, range(CALIBRATION_PATCHES)))
         if not self.step:
@@ -94,26 +91,53 @@ class Run:
         loss_of = LOSSES[s.loss]
         net = self._distributed()
         self.net.train()
-        with Feed(patches, self._parts(), self.step) as feed, self._bar() as bar:
+        times: list[float] = []  # of this process's steps
+        # the signals come last: worker processes must not inherit what is done about them
+        with Feed(patches, self._parts(), self.step) as feed, self._bar() as bar, Interrupts(self.world > 1) as signals:
             begun = time.perf_counter()
             while self.step < self.settings.steps and self.step != stop_after:
                 loss = self._step(net, feed.get(self.step), loss_of)
                 feed.done(self.step)
                 self.step += 1
                 now = time.perf_counter()
+                times.append(now - begun)
                 self.seconds += now - begun
                 begun = now
                 bar.update()
                 bar.set_postfix(loss=f"{loss:.4f}", **{"patches/s": f"{self.step * s.batch / self.seconds:.1f}"})
-                if minutes and self.step >= MEASURE_STEPS and not self.fitted:
-                    self._fit(minutes)
+                if minutes and len(times) == MEASURE_STEPS and not self.fitted:
+                    self._fit(minutes, times)
                     bar.total = self.settings.steps
                 last = self.step == self.settings.steps
-                if self.step % s.validate_every == 0 or last:
-                    self._validate(validation, loss, say)
-                    begun = time.perf_counter()  # the clock counts training only
-                if (self.step % s.checkpoint_every == 0 or last) and self.rank == 0:
+                to_validate = self.step % s.validate_every == 0 or last
+                if to_validate or self.step % s.checkpoint_every == 0:
+                    self.save()  # before validation, so that no page of it can cost the run
+                if to_validate:
+                    self._validate(validation, loss)
                     self.save()
+                    begun = time.perf_counter()  # the clock counts training only
+                if self._any(signals.asked) and not last:
+                    self.save()
+                    raise Stopped
+
+    def _pages(self) -> tuple[Patches, list[datasets.Page]]:
+        """What the steps draw from, and the pages to validate on; those that cannot be used are named and skipped."""
+        s = self.settings
+        training, validation = split(s, self.data)
+        sheets = load_sheets(training, s.colour > 0, s.patch, self._say)
+        loaded = {(sheet.set, sheet.id) for sheet in sheets}
+        training = [p for p in training if (p.set, p.id) in loaded]
+        if self.step:
+            record.check_pages(self.folder, training)
+        if self.rank == 0:
+            validation = usable(validation, self._say)
+            if not self.step or record.read_manifest(self.folder) is None:
+                record.write_manifest(self.folder, s, self.command, training, validation, self.origin)
+        return Patches(sheets, s), validation
+
+    def _say(self, text: str) -> None:
+        if self.rank == 0:
+            tqdm.write(text, file=sys.stderr)
 
     def _parts(self) -> list[range]:
         """Which patches of a step this process makes: one range per accumulation."""
@@ -155,23 +179,21 @@ class Run:
 
     # -- book-keeping --------------------------------------------------------------------------------------------
 
-    def model(self, name: str) -> Model:
-        """The averaged weights as a model of the runtime."""
+    def model(self, name: str, source: str = "", licence: str = "", copyright: str = "") -> Model:
+        """The averaged weights as a model of the runtime; without a ``source`` it says how the weights began."""
         s = self.settings
+        seen = record.provenance(s, record.read_manifest(self.folder), self.origin)
         training = {
-            "partition": partition_of(s), "train": list(datasets.resolve(s.train, s.train)) if self.data else list(s.train),
-            "validate": list(s.validate) or sorted("/".join(p) for p in held_out_pages()), "preset": s.preset,
+            "partition": seen["partition"], "train": seen["train"], "validate": seen["validate"], "preset": s.preset,
             "seed": s.seed, "steps": self.step, "patches": self.step * s.batch, "command": self.command,
-            "data_sha256": self._data_checksum, "versions": versions(),
+            "data_sha256": seen["data_sha256"], "versions": record.versions(),
         }  # fmt: skip
-        return to_model(self.average, name, s.scaling, training)
+        begun = f", starting from {self.origin['name']}" if self.origin else " from scratch"
+        return to_model(
+            self.average, name, s.scaling, training, source or f"trained with sauvolanet{begun}", licence, copyright
+        )
 
-    @property
-    def _data_checksum(self) -> str | None:
-        path = self.folder / MANIFEST
-        return json.loads(path.read_text())["data_sha256"] if path.exists() else None
-
-    def _validate(self, pages: list[datasets.Page], loss: float, say: Any) -> None:
+    def _validate(self, pages: list[datasets.Page], loss: float) -> None:
         row: dict[str, Any] = {
             "step": self.step,
             "seconds": round(self.seconds),
@@ -181,29 +203,22 @@ class Run:
         if self.rank == 0:
             row |= validate(self.model("validation"), pages)
             self.history.append(row)
-            self._write_log()
-            say(
-                " · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()),
-                file=sys.stderr,
-            )
+            record.write_log(self.folder, self.history)
+            self._say(" · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
         if self.world > 1:
             torch.distributed.barrier()
 
-    def _write_log(self) -> None:
-        names = list(dict.fromkeys(n for row in self.history for n in row))
-        lines = [names] + [[row.get(n, "") for n in names] for row in self.history]
-        text = io.StringIO(newline="")
-        csv.writer(text).writerows(lines)
-        with atomic(self.folder / LOG) as file:
-            file.write(text.getvalue().encode())
-        draw_curve(self.history, self.folder / CURVE)
-
     def save(self) -> None:
-        """Write the checkpoint: under another name first, so that the last good one is never lost."""
+        """Write the checkpoint: under another name first, so that the last good one is never lost.
+
+        Of several processes the first one writes; the others have the same weights.
+        """
+        if self.rank:
+            return
         state = {
             "settings": self.settings.to_json(), "step": self.step, "seconds": self.seconds, "history": self.history,
             "net": self.net.state_dict(), "average": self.average.state_dict(), "optimizers": [o.state_dict() for o in self.optimizers],
-            "command": self.command, "fitted": self.fitted,
+            "command": self.command, "fitted": self.fitted, "origin": self.origin,
         }  # fmt: skip
         data = io.BytesIO()  # torch reports a failed write in its own way
         torch.save(state, data)
@@ -213,8 +228,9 @@ class Run:
     def _resume(self) -> None:
         state = read_checkpoint(self.folder)
         old = settings_from_json(state["settings"])
-        if replace(old, steps=0) != replace(self.settings, steps=0):
-            different = [n for n, v in vars(old).items() if v != getattr(self.settings, n) and n != "steps"]
+        free = ("steps", "warmup") if state["fitted"] else ("steps",)
+        different = [n for n, v in vars(old).items() if v != getattr(self.settings, n) and n not in free]
+        if different:
             raise UsageError(
                 f"{self.folder} holds a run with other settings ({', '.join(different)}); use another --out"
             )
@@ -225,11 +241,25 @@ class Run:
         self.average.load_state_dict(state["average"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
-        self.command = state["command"]
+        self.command, self.origin = state["command"], state.get("origin")
 
-    def _fit(self, minutes: float) -> None:
-        steps = max(int(minutes * 60 / (self.seconds / self.step)), MEASURE_STEPS + 1)
-        self.settings, self.fitted = replace(self.settings, steps=steps), True
+    def _fit(self, minutes: float, times: list[float]) -> None:
+        """Fix the length of the run; the first process decides, by its own clock."""
+        steps = fitted_steps(minutes, self.step, self.seconds, times)
+        if self.world > 1:
+            decided = torch.tensor([steps], device=self.device)
+            torch.distributed.broadcast(decided, 0)
+            steps = int(decided)
+        warmup = min(self.settings.warmup, steps // 10)
+        self.settings, self.fitted = replace(self.settings, steps=steps, warmup=warmup), True
+
+    def _any(self, asked: bool) -> bool:
+        """Whether any process was asked: all of them must stop after the same step."""
+        if self.world == 1:
+            return asked
+        votes = torch.tensor([int(asked)], device=self.device)
+        torch.distributed.all_reduce(votes)
+        return bool(votes)
 
     def _bar(self) -> Any:
         return tqdm(
@@ -240,15 +270,6 @@ class Run:
             dynamic_ncols=True,
             mininterval=2,
         )
-
-    def _write_manifest(self, training: list[datasets.Page], validation: list[datasets.Page]) -> None:
-        manifest = {
-            "settings": self.settings.to_json(), "command": self.command, "versions": versions(),
-            "data_sha256": checksum(training), "train_pages": [f"{p.set}/{p.id}" for p in training],
-            "validation_pages": [f"{p.set}/{p.id}" for p in validation],
-        }  # fmt: skip
-        with atomic(self.folder / MANIFEST) as file:
-            file.write((json.dumps(manifest, indent=1) + "\n").encode())
 
     # -- devices and processes -----------------------------------------------------------------------------------
 
@@ -263,8 +284,6 @@ class Run:
             self._move(torch.device("mps"))
         if self.world == 1:
             return self.net
-        if self.settings.batch % (self.settings.accumulate * self.world):
-            raise UsageError(f"a batch of {self.settings.batch} cannot be shared by {self.world} processes")
         return torch.nn.parallel.DistributedDataParallel(self.net, broadcast_buffers=True)
 
     def _move(self, device: torch.device) -> None:
@@ -272,11 +291,26 @@ class Run:
         self.average.to(device)
         for optimizer in self.optimizers:
             for state in optimizer.state.values():
-                state.update({n: v.to(device) for n, v in state.items() if n != "step"})
+                state.update({n: v.to(device) for n, v in state.items()})
 
 
 CALIBRATION_PATCHES = 16
-MEASURE_STEPS = 40  # how many steps are timed before --minutes fixes the length of a run
+MEASURE_STEPS = 40  # how many steps are made before --minutes fixes the length of a run
+UNTIMED_STEPS = 10  # the first of them are not timed: they compile the kernels
+
+
+def check_batch(s: Settings, world: int) -> None:
+    """A batch must fall into equal parts: otherwise some of its patches would never be made."""
+    if s.accumulate < 1 or s.batch % s.accumulate:
+        raise UsageError(f"a batch of {s.batch} cannot be walked through in {s.accumulate} equal parts (accumulate)")
+    if s.batch % (s.accumulate * world):
+        raise UsageError(f"a batch of {s.batch} in {s.accumulate} parts cannot be shared by {world} processes")
+
+
+def fitted_steps(minutes: float, step: int, seconds: float, times: list[float]) -> int:
+    """How many steps a run of so many minutes has, after ``step`` steps that took ``seconds``, the latest ``times``."""
+    timed = times[UNTIMED_STEPS:]
+    return step + max(int((minutes * 60 - seconds) * len(timed) / sum(timed)), 1)
 
 
 def build(settings: Settings) -> SauvolaNet:
@@ -308,14 +342,38 @@ def from_model(net: SauvolaNet, model: Model) -> None:
         state[f"{key}.beta"] = torch.from_numpy(model.weights[f"{layer}.bias"])
     for name in ("k", "r"):
         values = torch.tensor(model.about[name])
-        state[f"sauvola.raw_{name}"] = torch.log(torch.expm1(values)) if net.sauvola.positive == "softplus" else values
+        if net.sauvola.positive == "softplus":
+            values = torch.log(torch.expm1(values.clamp(min=1e-4)))  # a clamped k may be zero
+        state[f"sauvola.raw_{name}"] = values
     state["raw_alpha"] = torch.tensor(math.log(model.about["alpha"]))
     net.load_state_dict(state)
 
 
+def like_model(s: Settings, model: Model) -> Settings:
+    """The settings with the network and the scaling of a model, to begin with its weights."""
+    if model.architecture != s.architecture:  # k and r are one per window
+        k, r = (tuple(model.about[name]) for name in ("k", "r"))
+        s = replace(s, architecture=model.architecture, k=k, r=r)
+    return replace(s, scaling=model.about["scaling"])
+
+
+def left_out(names: tuple[str, ...], data: Path) -> set[str]:
+    """The sets that names, aliases and groups stand for; one that stands for no set of the folder is an UnknownName."""
+    if not names:
+        return set()
+    there = {name for name, entry in datasets.scan(data).items() if entry.pages or entry.ambiguous}
+    found: set[str] = set()
+    for name in names:
+        sets = there.intersection(datasets.resolve([name], there))
+        if not sets:
+            raise UnknownName("data set", name, there)
+        found |= sets
+    return found
+
+
 def split(s: Settings, data: Path) -> tuple[list[datasets.Page], list[datasets.Page]]:
     """Pages to train on and pages to choose by."""
-    leave_out = set(datasets.resolve(s.leave_out, s.leave_out))
+    leave_out = left_out(s.leave_out, data)
     pages = [p for p in datasets.find(data, s.train or None) if p.set not in leave_out]
     held = held_out_pages() if s.hold_out else set()
     validation = [p for p in pages if (p.set, p.id) in held]
@@ -341,36 +399,6 @@ def validate(model: Model, pages: list[datasets.Page]) -> dict[str, float]:
     return {"fm": float(np.mean(list(means.values()))), **means} if means else {}
 
 
-def partition_of(s: Settings) -> str:
-    """Name of the partition, as a model's JSON states it."""
-    if s.leave_out:
-        return "unknown"
-    return {("stated-train",): "stated", ("wide-train",): "wide", ("all",): "all"}.get(s.train, "unknown")
-
-
-def draw_curve(history: list[dict[str, Any]], path: Path) -> None:
-    """Loss and validation FM against steps, as a picture; nothing where matplotlib is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return
-    figure = Figure((8, 4.5), layout="constrained")
-    left = figure.add_subplot(xlabel="step", ylabel="loss")
-    left.plot([row["step"] for row in history], [row["loss"] for row in history], color="0.6", label="loss")
-    if any("fm" in row for row in history):
-        right = left.twinx()
-        right.set_ylabel("FM on the validation pages")
-        sets = [n for n in history[-1] if n not in ("step", "seconds", "loss", "alpha")]
-        for name in sets:
-            width = 2.5 if name == "fm" else 0.8
-            right.plot(
-                [row["step"] for row in history], [row.get(name) for row in history], linewidth=width, label=name
-            )
-        right.legend(fontsize=7, loc="lower right")
-    with atomic(path) as file:
-        figure.savefig(file, format="png", dpi=100)
-
-
 def schedule(step: int, s: Settings) -> float:
     """Factor of the learning rate: warm-up, plateau, and a cosine to zero over the last share of the steps."""
     if step < s.warmup:
@@ -378,26 +406,6 @@ def schedule(step: int, s: Settings) -> float:
     falling = int(s.steps * s.decay)
     left = s.steps - step
     return 0.5 * (1 - math.cos(math.pi * left / falling)) if falling and left < falling else 1.0
-
-
-def checksum(pages: list[datasets.Page]) -> str:
-    """SHA-256 over the training files, in order."""
-    import hashlib
-
-    digest = hashlib.sha256()
-    for page in pages:
-        digest.update(page.image.read_bytes())
-        digest.update(page.truth.read_bytes())
-    return digest.hexdigest()
-
-
-def versions() -> dict[str, str]:
-    return {
-        "sauvolanet": __version__,
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
 
 
 def read_checkpoint(folder: Path) -> dict[str, Any]:

@@ -6,17 +6,21 @@ runtime's window sums are integer sums of the uint8 gray. Only then is it scaled
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from PIL import Image, ImageFilter
+from PIL import Image, ImageFilter, ImageOps
 
-from ..datasets import Page, read_truth
-from ..errors import BadData, InputError, UnreadablePage
+from ..datasets import Page, read_gray, read_image, read_truth
+from ..errors import BadData, InputError
 from ..net.buffers import Array
 from ..net.features import features, page_numbers, page_scale, statistics
-from ..page import PageNumbers, to_gray
+from ..page import PageNumbers
 from ..windows import Gray, Ink
 from .settings import Settings
 
@@ -37,6 +41,12 @@ class Sheet:
         """How much of the page is ink."""
         return float(self.truth.mean())
 
+    @cached_property
+    def contrast(self) -> float:
+        """How dark the ink is: 0 as the paper, 1 black."""
+        gray = _mix(self.pixels, LUMA)
+        return float(1 - np.median(gray[self.truth]) / _paper(gray)) if self.truth.any() else 0.0
+
 
 @dataclass
 class Batch:
@@ -50,26 +60,35 @@ class Batch:
     share: Array
 
 
-def load_sheets(pages: list[Page], colour: bool, least: int, warn: object = None) -> list[Sheet]:
+Warn = Callable[[str], object]
+
+
+def load_sheets(pages: list[Page], colour: bool, least: int, warn: Warn | None = None) -> list[Sheet]:
     """Pages in memory; one that cannot be used is skipped and named through ``warn(text)``."""
-    sheets = []
-    for page in pages:
-        try:
-            sheets.append(_load(page, colour, least))
-        except InputError as problem:
-            if callable(warn):
-                warn(f"skipped {page.set} {page.id}: {problem}")
+    sheets = [sheet for _, sheet in _read(pages, lambda page: _load(page, colour, least), warn)]
     if not sheets:
         raise BadData("no page with truth can be used for training")
     return sheets
 
 
+def usable(pages: list[Page], warn: Warn | None = None) -> list[Page]:
+    """The pages that can be read together with their truth; the others are named through ``warn(text)``."""
+    return [page for page, _ in _read(pages, lambda page: read_truth(page, read_gray(page).shape).size, warn)]
+
+
+def _read(pages: list[Page], load: Callable[[Page], Any], warn: Warn | None) -> Iterator[tuple[Page, Any]]:
+    for page in pages:
+        try:
+            yield page, load(page)
+        except InputError as problem:
+            if warn is not None:
+                warn(f"skipped {page.set} {page.id}: {problem}")
+
+
 def _load(page: Page, colour: bool, least: int) -> Sheet:
-    try:
-        with Image.open(page.image) as image:
-            pixels = np.array(image) if colour and image.mode == "RGB" else to_gray(image)
-    except OSError as problem:
-        raise UnreadablePage(f"{page.image}: {problem}") from None
+    pixels = _colours(page.image) if colour else None
+    if pixels is None:
+        pixels = read_image(page.image)
     truth = read_truth(page, pixels.shape[:2])
     lack = [max(least - n, 0) for n in truth.shape]
     if any(lack):  # a page smaller than a patch is continued by its mirror image
@@ -77,6 +96,17 @@ def _load(page: Page, colour: bool, least: int) -> Sheet:
         truth = np.pad(truth, grow, mode="symmetric")
         pixels = np.pad(pixels, grow + [(0, 0)] * (pixels.ndim - 2), mode="symmetric")
     return Sheet(page.set, page.id, pixels, truth)
+
+
+def _colours(path: Path) -> np.ndarray | None:
+    """The page as it is to be read, (H, W, 3) uint8; None where it has no colours or cannot be decoded."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(path) as image:
+                return np.array(ImageOps.exif_transpose(image)) if image.mode == "RGB" else None
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
+        return None  # read_image says what is wrong
 
 
 class Patches:
@@ -156,15 +186,16 @@ class Patches:
             coverage = Image.fromarray(truth.astype(np.uint8) * 255).resize(size, Image.Resampling.BICUBIC)
             truth = np.asarray(coverage) >= 128
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))  # type: ignore[assignment]
-        gray, numbers = self._weather(rng, gray, numbers)
+        gray, numbers = self._weather(rng, gray, numbers, sheet.contrast)
         place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
         return gray, truth, place, numbers, sheet.share
 
-    def _weather(self, rng: np.random.Generator, gray: Gray, numbers: PageNumbers) -> tuple[Gray, PageNumbers]:
+    def _weather(self, rng: np.random.Generator, gray: Gray, numbers: PageNumbers,
+                 contrast: float) -> tuple[Gray, PageNumbers]:  # fmt: skip
         """Blur, tone and noise; the page's numbers follow the tone."""
         s = self.settings
         if s.show_through and rng.random() < s.show_through:
-            gray = self._show_through(rng, gray)
+            gray = self._show_through(rng, gray, contrast)
         if rng.random() < s.blur:
             gray = np.asarray(Image.fromarray(gray).filter(ImageFilter.GaussianBlur(float(rng.uniform(0.3, 1.1)))))
         if rng.random() < s.tone:
@@ -179,8 +210,11 @@ class Patches:
             gray = np.clip(np.rint(gray + grain), 0, 255).astype(np.uint8)
         return gray, numbers
 
-    def _show_through(self, rng: np.random.Generator, gray: Gray) -> Gray:
-        """The writing of another page, mirrored, blurred and pale, multiplied into this one; the truth stays."""
+    def _show_through(self, rng: np.random.Generator, gray: Gray, contrast: float) -> Gray:
+        """The writing of another page, mirrored and blurred, multiplied into this one; the truth stays.
+
+        contrast : of this page's own ink; what shows through is always paler.
+        """
         of_set = self.sheets[list(self.sheets)[rng.choice(len(self.share), p=self.share)]]
         sheet = of_set[rng.integers(len(of_set))]
         corner = [
@@ -193,9 +227,9 @@ class Patches:
         blurred = Image.fromarray(np.ascontiguousarray(other)).filter(
             ImageFilter.GaussianBlur(float(rng.uniform(0.6, 2.5)))
         )
-        paper = np.float32(np.percentile(other[::4, ::4], 85) + 1)
-        dark = np.clip(1 - np.asarray(blurred, np.float32) / paper, 0, 1) * np.float32(rng.uniform(0.1, 0.6))
-        return np.rint(gray * (1 - dark)).astype(np.uint8)
+        depth = (1 - np.asarray(blurred, np.float32) / _paper(other)) / np.float32(max(sheet.contrast, 0.05))
+        pale = np.float32(contrast * rng.uniform(0.1, 0.6))
+        return np.rint(gray * (1 - np.clip(depth, 0, 1) * pale)).astype(np.uint8)
 
     def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers, float]:
         from ..synth import training_page
@@ -215,6 +249,11 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
     return ((wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000) >> 16).astype(
         np.uint8
     )
+
+
+def _paper(gray: Gray) -> np.float32:
+    """The gray of the paper: most of a page is lighter than its darker parts."""
+    return np.float32(np.percentile(gray[::4, ::4], 85) + 1)
 
 
 def _mirror(span: slice, length: int) -> slice:

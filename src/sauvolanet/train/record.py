@@ -1,0 +1,129 @@
+"""What a run tells of itself: its manifest, its log and curve, and the part ``training`` of its model's JSON."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import __version__
+from ..atomic import atomic
+from ..datasets import Page
+from ..errors import BadData
+from .settings import Settings
+
+LOG = "log.csv"
+MANIFEST = "manifest.json"
+CURVE = "curve.png"
+PARTITIONS = {"stated-train": "stated", "wide-train": "wide", "all": "all"}
+
+
+def write_manifest(folder: Path, settings: Settings, command: str, training: list[Page], validation: list[Page],
+                   origin: dict[str, str] | None) -> None:  # fmt: skip
+    """The manifest: what the run depends on, and the pages it uses; ``origin`` is the model it began with."""
+    manifest = {
+        "settings": settings.to_json(), "command": command, "origin": origin, "versions": versions(),
+        "data_sha256": checksum(training), "train_pages": [f"{p.set}/{p.id}" for p in training],
+        "validation_pages": [f"{p.set}/{p.id}" for p in validation],
+    }  # fmt: skip
+    with atomic(folder / MANIFEST) as file:
+        file.write((json.dumps(manifest, indent=1) + "\n").encode())
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The run's manifest, or None where it has none."""
+    path = folder / MANIFEST
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def check_pages(folder: Path, training: list[Page]) -> None:
+    """Refuse to go on with other training pages than the run began with."""
+    manifest = read_manifest(folder)
+    if manifest and manifest["data_sha256"] != checksum(training):
+        raise BadData(
+            f"the training pages are not those that the run in {folder} began with; put them back, or use another --out"
+        )
+
+
+def provenance(s: Settings, manifest: dict[str, Any] | None, origin: dict[str, str] | None) -> dict[str, Any]:
+    """Partition, sets and checksum, as a model's JSON states them, from the pages that were really used.
+
+    A validation set that nothing was trained on goes by its name, pages held out of a training set by SET/ID.
+    """
+    if manifest is None:
+        return {"partition": "unknown", "train": [], "validate": [], "data_sha256": None}
+    train = list(dict.fromkeys(_set(page) for page in manifest["train_pages"]))
+    validate = {page if _set(page) in train else _set(page) for page in manifest["validation_pages"]}
+    return {
+        "partition": partition_of(s, origin), "train": train, "validate": sorted(validate),
+        "data_sha256": manifest["data_sha256"],
+    }  # fmt: skip
+
+
+def _set(page: str) -> str:
+    return page.partition("/")[0]
+
+
+def partition_of(s: Settings, origin: dict[str, str] | None) -> str:
+    """Name of the partition; weights that began on another one have seen more than the run's own pages."""
+    own = PARTITIONS.get(" ".join(s.train), "unknown")
+    return own if not s.leave_out and (origin is None or origin["partition"] == own) else "unknown"
+
+
+def checksum(pages: list[Page]) -> str:
+    """SHA-256 over the training files, in order."""
+    digest = hashlib.sha256()
+    for page in pages:
+        digest.update(page.image.read_bytes())
+        digest.update(page.truth.read_bytes())
+    return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    return {
+        "sauvolanet": __version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def write_log(folder: Path, history: list[dict[str, Any]]) -> None:
+    """Loss and scores of every validation, as a table and as a picture."""
+    names = list(dict.fromkeys(n for row in history for n in row))
+    lines = [names] + [[row.get(n, "") for n in names] for row in history]
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(lines)
+    with atomic(folder / LOG) as file:
+        file.write(text.getvalue().encode())
+    draw_curve(history, folder / CURVE)
+
+
+def draw_curve(history: list[dict[str, Any]], path: Path) -> None:
+    """Loss and validation FM against steps, as a picture; nothing where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    figure = Figure((8, 4.5), layout="constrained")
+    left = figure.add_subplot(xlabel="step", ylabel="loss")
+    left.plot([row["step"] for row in history], [row["loss"] for row in history], color="0.6", label="loss")
+    if any("fm" in row for row in history):
+        right = left.twinx()
+        right.set_ylabel("FM on the validation pages")
+        sets = [n for n in history[-1] if n not in ("step", "seconds", "loss", "alpha")]
+        for name in sets:
+            width = 2.5 if name == "fm" else 0.8
+            right.plot(
+                [row["step"] for row in history], [row.get(name) for row in history], linewidth=width, label=name
+            )
+        right.legend(fontsize=7, loc="lower right")
+    with atomic(path) as file:
+        figure.savefig(file, format="png", dpi=100)

@@ -1,0 +1,36 @@
+"""What a model says of its training is what the run has used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch")
+
+from sauvolanet.train.record import partition_of, provenance
+from sauvolanet.train.settings import PRESETS
+
+
+def test_sets_and_pages_are_those_of_the_manifest() -> None:
+    manifest = {
+        "train_pages": ["DIBCO2009/H01", "DIBCO2009/H03", "Monk/H01"],
+        "validation_pages": ["DIBCO2009/H02", "DIBCO2013/H01", "DIBCO2013/H02"],
+        "data_sha256": "abc",
+    }
+    told = provenance(PRESETS["swift"], manifest, None)
+    assert told["train"] == ["DIBCO2009", "Monk"]
+    assert told["validate"] == ["DIBCO2009/H02", "DIBCO2013"]
+    assert (told["partition"], told["data_sha256"]) == ("wide", "abc")
+    assert provenance(PRESETS["swift"], None, None)["partition"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("origin", "partition"), [(None, "wide"), ("wide", "wide"), ("all", "unknown"), ("unknown", "unknown")]
+)
+def test_the_first_model_counts_for_the_partition(origin: str | None, partition: str) -> None:
+    assert partition_of(PRESETS["swift"], {"name": "m", "partition": origin} if origin else None) == partition
+
+
+def test_a_partition_with_a_set_left_out_has_no_name() -> None:
+    assert partition_of(replace(PRESETS["paper"], leave_out=("DIBCO2009",)), None) == "unknown"
