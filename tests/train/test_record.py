@@ -34,3 +34,7 @@ def test_the_first_model_counts_for_the_partition(origin: str | None, partition:
 
 def test_a_partition_with_a_set_left_out_has_no_name() -> None:
     assert partition_of(replace(PRESETS["paper"], leave_out=("DIBCO2009",)), None) == "unknown"
+
+
+def test_all_sets_hold_every_partition() -> None:
+    assert partition_of(replace(PRESETS["swift"], train=("all",)), {"name": "m", "partition": "wide"}) == "all"

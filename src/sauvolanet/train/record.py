@@ -74,7 +74,9 @@ def _set(page: str) -> str:
 def partition_of(s: Settings, origin: dict[str, str] | None) -> str:
     """Name of the partition; weights that began on another one have seen more than the run's own pages."""
     own = PARTITIONS.get(" ".join(s.train), "unknown")
-    return own if not s.leave_out and (origin is None or origin["partition"] == own) else "unknown"
+    began = origin["partition"] if origin else own
+    within = began == own or (own == "all" and began in PARTITIONS.values())
+    return own if within and not s.leave_out else "unknown"
 
 
 def checksum(pages: list[Page]) -> str:
