@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 from sauvolanet.datasets import check, find
 from sauvolanet.errors import BadData
 from sauvolanet.synth import page
-from sauvolanet.train.patches import Patches, Sheet, _erase, load_sheets
+from sauvolanet.train.patches import Patches, Sheet, load_sheets
 from sauvolanet.train.settings import Settings
 
 
@@ -94,13 +94,3 @@ def test_a_page_that_is_mostly_ink_is_doubtful(one: Path) -> None:
     [report] = check(one)
     assert report.pages == 1 and not report.damaged
     assert "is the truth inverted?" in report.doubtful[0]
-
-
-def test_an_erased_page_is_paper_where_its_ink_was() -> None:
-    gray, truth = np.full((80, 90), 200, np.uint8), np.zeros((80, 90), bool)
-    truth[30:34, 10:80] = truth[40:60, 40:43] = True
-    gray[truth] = 20
-    gray[:, 50:] -= 15  # a darker part of the paper
-    erased = _erase(gray, truth)
-    assert erased.min() >= 180
-    assert np.array_equal(erased[:20], gray[:20])

@@ -25,7 +25,6 @@ from ..windows import Gray, Ink
 from .settings import Settings
 
 LUMA = np.array([0.299, 0.587, 0.114])
-ERASED = 0.4  # share of the patches with show-through whose own ink is erased, as where a page is written on its other side only
 
 
 @dataclass(frozen=True)
@@ -188,8 +187,6 @@ class Patches:
             truth = np.asarray(coverage) >= 128
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))  # type: ignore[assignment]
         if s.show_through and rng.random() < s.show_through:
-            if rng.random() < ERASED:
-                gray, truth = _erase(gray, truth), np.zeros_like(truth)
             gray = self._show_through(rng, gray, sheet.contrast)
         gray, numbers = self._weather(rng, gray, numbers)
         place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
@@ -251,17 +248,6 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
     return ((wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000) >> 16).astype(
         np.uint8
     )
-
-
-def _erase(gray: Gray, truth: Ink) -> Gray:
-    """The page without its ink: what was there becomes the mean of the paper around it."""
-    ink = Image.fromarray(truth.astype(np.uint8) * 255).filter(ImageFilter.MaxFilter(7))
-    paper = np.asarray(ink) == 0
-    blur = ImageFilter.BoxBlur(20)
-    light = np.asarray(Image.fromarray(np.where(paper, gray, 0).astype(np.uint8)).filter(blur), np.float32)
-    share = np.asarray(Image.fromarray(paper.astype(np.uint8) * 255).filter(blur), np.float32) / 255
-    around = np.where(share > 0.05, light / np.maximum(share, 0.05), _paper(gray))
-    return np.where(paper, gray, np.clip(np.rint(around), 0, 255)).astype(np.uint8)
 
 
 def _paper(gray: Gray) -> np.float32:
