@@ -23,7 +23,7 @@ from .windows import Gray, Ink, Surface, box_sum, run_bands
 if TYPE_CHECKING:
     from .net import Model
 
-DEFAULT_MODEL = "swift-heldout"
+DEFAULT_MODEL = "swift"
 
 
 class Binarizer:
