@@ -1,6 +1,6 @@
 """What each part of the second network is worth: short training runs that differ in one thing, judged by validation.
 
-python docs/ablations.py --data DIR --out RUNS [--steps 400] [NAME …]
+python docs/ablations.py --data DIR --out RUNS [--steps 300] [NAME …]
 
 Every run has its folder under RUNS and can be stopped and started again. The table goes to docs/design-notes.md, the
 figures to docs/runs/ablations.csv. Test sets are not read.
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="variants to run; all unless given")
     parser.add_argument("--data", required=True)
     parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=300)
     args = parser.parse_args()
     keep_memory()
     known = list(csv.DictReader(TABLE.open(newline=""))) if TABLE.exists() else []
