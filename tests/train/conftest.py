@@ -50,3 +50,11 @@ def weights_of(folder: Path) -> dict[str, np.ndarray]:
         for i, values in optimizer["state"].items():
             found |= {f"optimizer.{n}.{i}.{name}": np.asarray(value) for name, value in values.items()}
     return found
+
+
+def assert_same_weights(one: Path, other: Path) -> None:
+    """The checkpoints of two runs are equal, bit for bit."""
+    mine, yours = weights_of(one), weights_of(other)
+    assert mine.keys() == yours.keys()
+    for name, value in mine.items():
+        assert np.array_equal(value, yours[name]), name

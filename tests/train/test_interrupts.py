@@ -7,7 +7,6 @@ import signal
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -16,7 +15,7 @@ from sauvolanet.train.interrupts import Interrupts, Stopped
 from sauvolanet.train.loop import Run
 from sauvolanet.train.settings import Settings
 
-from .conftest import weights_of
+from .conftest import assert_same_weights
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, *signals: int) -> None:
@@ -44,10 +43,7 @@ def test_a_run_interrupted_in_a_step_goes_on_to_the_same_weights(
     again = Run(tiny, pairs, tmp_path / "stopped")
     assert again.step == 9
     again.train()
-    whole, stopped = weights_of(tmp_path / "whole"), weights_of(tmp_path / "stopped")
-    assert whole.keys() == stopped.keys()
-    for name, value in whole.items():
-        assert np.array_equal(value, stopped[name]), name
+    assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
 
 
 def test_a_second_ctrl_c_leaves_at_once(

@@ -28,7 +28,7 @@ from sauvolanet.train import loop
 from sauvolanet.train.loop import Run, fitted_steps, schedule, split
 from sauvolanet.train.settings import PRESETS, Settings, held_out_pages, settings_from_json, with_changes
 
-from .conftest import weights_of
+from .conftest import assert_same_weights, weights_of
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
@@ -37,10 +37,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(tiny: Settings, pairs: Path, 
     again = Run(tiny, pairs, tmp_path / "parts")
     assert again.step == 12
     again.train()
-    whole, parts = weights_of(tmp_path / "whole"), weights_of(tmp_path / "parts")
-    assert whole.keys() == parts.keys()
-    for name, value in whole.items():
-        assert np.array_equal(value, parts[name]), name
+    assert_same_weights(tmp_path / "whole", tmp_path / "parts")
     assert (tmp_path / "parts" / "log.csv").read_text().count("\n") == 3
 
 
@@ -59,8 +56,7 @@ def test_killed_at_any_moment_it_resumes_to_the_same_weights(pairs: Path, tmp_pa
         process.send_signal(signal.SIGKILL)
         process.wait()
     subprocess.run([*command, "--out", str(tmp_path / "killed")], check=True, capture_output=True)
-    whole, killed = weights_of(tmp_path / "whole"), weights_of(tmp_path / "killed")
-    assert all(np.array_equal(value, killed[name]) for name, value in whole.items())
+    assert_same_weights(tmp_path / "whole", tmp_path / "killed")
 
 
 @pytest.mark.slow

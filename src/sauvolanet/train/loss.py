@@ -15,12 +15,7 @@ def hinge(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, share: 
 
 def dice(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, share: Tensor) -> Tensor:
     """Half the cross-entropy of α · (T − D) as the logit of ink, plus one minus the soft F-measure of the batch."""
-    logit = alpha * (threshold - gray)
-    target = truth.float()
-    entropy = F.binary_cross_entropy_with_logits(logit, target)
-    ink = torch.sigmoid(logit)
-    overlap = (2 * (ink * target).sum() + 1) / (ink.sum() + target.sum() + 1)
-    return 0.5 * entropy + 1 - overlap
+    return _weighed(alpha * (threshold - gray), truth.float(), torch.ones_like(share))
 
 
 LEAST_SHARE, USUAL_SHARE = 0.02, 0.08  # of ink on a page; a page with less than the first counts as if it had that
@@ -32,10 +27,13 @@ def page(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, share: T
     The F-measure of a page counts a wrong pixel of empty paper as much as one of a letter, and more where the page has
     little ink; a loss per patch or batch knows nothing of that.
     """
-    weight = (USUAL_SHARE / share.clamp(min=LEAST_SHARE))[:, None, None]
-    logit = alpha * (threshold - gray)
-    target = truth.float()
-    entropy = F.binary_cross_entropy_with_logits(logit, target, weight=weight.expand_as(logit))
+    return _weighed(alpha * (threshold - gray), truth.float(), USUAL_SHARE / share.clamp(min=LEAST_SHARE))
+
+
+def _weighed(logit: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+    """Half the cross-entropy plus one minus the soft F-measure; weight : one number per patch."""
+    weight = weight[:, None, None].expand_as(logit)
+    entropy = F.binary_cross_entropy_with_logits(logit, target, weight=weight)
     ink = torch.sigmoid(logit) * weight
     overlap = (2 * (ink * target).sum() + 1) / (ink.sum() + (target * weight).sum() + 1)
     return 0.5 * entropy + 1 - overlap
