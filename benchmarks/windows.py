@@ -19,8 +19,7 @@ import doxapy
 import numpy as np
 
 from sauvolanet.net import load
-from sauvolanet.net.features import statistics as window_statistics
-from sauvolanet.net.run import attend
+from sauvolanet.net.features import thresholds
 from sauvolanet.page import PageNumbers
 from sauvolanet.synth import page
 
@@ -32,24 +31,19 @@ def steps(gray: np.ndarray) -> dict[str, Callable[[], object]]:
     model = load("original")
     network, arch = model.network, model.architecture
     logits = np.zeros((*gray.shape, arch.choices), np.float32)  # what the convolutions would give
-    unseen, constants = np.empty((*gray.shape, 0), np.float32), np.empty(0, np.float32)
-    threshold = np.empty(gray.shape, np.float32)
     whole = tuple(slice(0, n) for n in gray.shape)
     scale = model.scale(PageNumbers.of(gray))
-    found: list[tuple[np.ndarray, np.ndarray]] = []
+    found: list[np.ndarray] = []
 
-    def windows() -> None:
-        found[:] = [window_statistics(gray, arch.windows, scale, whole, 1)]
-
-    def thresholds() -> None:
-        attend(logits, None, *found[0], network.k, network.r, constants, unseen, threshold)
+    def ours() -> None:
+        found[:] = [thresholds(gray, arch, network.k, network.r, scale, whole, logits, 1)]
 
     def peer() -> None:
         method = doxapy.Binarization(doxapy.Binarization.Algorithms.SAUVOLA)
         method.initialize(gray)
         method.to_binary(np.empty_like(gray), {"window": max(arch.windows), "k": 0.2})
 
-    return {"statistics": windows, "thresholds": thresholds, "comparison": lambda: gray < scale.to_gray(threshold),
+    return {"statistics and thresholds": ours, "comparison": lambda: gray < scale.to_gray(found[0]),
             f"doxapy {version('doxapy')}": peer}  # fmt: skip
 
 

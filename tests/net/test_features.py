@@ -9,7 +9,8 @@ import pytest
 
 from sauvolanet.net import buffers
 from sauvolanet.net.architecture import Architecture
-from sauvolanet.net.features import Scale, features, features_numpy, statistics
+from sauvolanet.net.features import Scale, features, features_numpy, statistics, thresholds
+from sauvolanet.net.run import attend_numpy
 from sauvolanet.windows import mean_deviation_numpy
 
 pytest.importorskip("numba", reason="numba is not installed")
@@ -33,6 +34,26 @@ def test_statistics_of_a_region_are_those_of_the_page(windows: tuple[int, ...], 
                 m, d = (v[rows, columns] for v in mean_deviation_numpy(gray, window))
                 assert np.abs(mean[..., i] - (m - 20) / 200).max() < 1e-6
                 assert np.abs(deviation[..., i] - np.maximum(d / 200, 1e-3)).max() < 2e-6
+
+
+@pytest.mark.parametrize("constants", [(), (-0.2, 1.0)], ids=str)
+@pytest.mark.parametrize("windows", [(7,), (3, 201), (7, 15, 31), (7, 15, 23, 31, 39, 63)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (2, 9), (40, 13), (33, 1200)], ids=str)
+def test_thresholds_of_a_region_without_keeping_the_statistics(
+    windows: tuple[int, ...], constants: tuple[float, ...], shape: tuple[int, int]
+) -> None:
+    rng = np.random.default_rng(7)
+    gray = rng.integers(0, 256, shape, np.uint8)
+    arch = Architecture(windows=windows, constants=constants)
+    k, r = rng.uniform(0, 1, (2, len(windows))).astype(np.float32) + np.float32(0.1)
+    region = (slice(shape[0] // 3, shape[0]), slice(shape[1] // 4, shape[1] - shape[1] // 5))
+    mean, deviation = statistics(gray, windows, Scale(20.0, 1 / 200), region, 1)
+    logits = rng.normal(0, 4, (*mean.shape[:2], 8)).astype(np.float32)
+    logits[..., arch.choices :] = np.nan  # nobody's choice
+    _, expected = attend_numpy(logits[..., : arch.choices], mean, deviation, k, r, np.asarray(constants, np.float32))
+    for threads in (1, 3):
+        found = thresholds(gray, arch, k, r, Scale(20.0, 1 / 200), region, logits, threads)
+        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
 
 
 @pytest.mark.parametrize("fold", [1, 2])

@@ -77,6 +77,11 @@ class Architecture:
         return {"gray": self.fold**2, "mean": windows, "deviation": windows, "numbers": PAGE_NUMBERS}
 
     @property
+    def sees_windows(self) -> bool:
+        """Whether any convolution reads the window statistics."""
+        return bool(self.refine) or "mean" in self.features or "deviation" in self.features
+
+    @property
     def refine_inputs(self) -> int:
         """Channels of the refinement: the logits, gray, and gray − mean of three windows."""
         return self.choices + 1 + len(self.refine_windows)

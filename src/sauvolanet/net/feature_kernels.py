@@ -6,7 +6,22 @@ import numpy as np
 from numba import njit
 
 from ..window_kernels import row_statistics, rows_inside
-from .vector import add, address, exponential, highest, interleave, load, multiply, multiply_add, spread, store, total
+from .vector import (
+    add,
+    address,
+    divide,
+    exponential,
+    highest,
+    interleave,
+    larger,
+    load,
+    multiply,
+    multiply_add,
+    spread,
+    store,
+    subtract,
+    total,
+)  # fmt: skip
 
 STRIP = 512  # columns that go down the page together, so that the running sums stay in the second cache
 
@@ -25,9 +40,10 @@ def _integrate(row, above_p, above_q, p, q):
 
 
 @njit(nogil=True, cache=True)
-def _subtract(a, b, out):
-    for x in range(out.shape[0]):
-        out[x] = a[x] - b[x]
+def _subtract(a, b, c, d, p, q):
+    for x in range(p.shape[0]):
+        p[x] = a[x] - b[x]
+        q[x] = c[x] - d[x]
 
 
 @njit(nogil=True, cache=True)
@@ -46,33 +62,83 @@ def _put(values, first, last, low, gain, floor, out):
 
 
 @njit(nogil=True, cache=True)
-def _scaled_strip(gray, halves, y0, y1, top, first, low, gain, floor, mean, deviation, sums, squares, p, q):
-    """Rows y0 … y1 − 1 of the columns of gray from ``first`` on, as many as mean has."""
-    height, reach, last = gray.shape[0], halves.max(), first + mean.shape[1]
-    left, right = max(first - reach, 0), min(last + reach, gray.shape[1])
-    rows, width = sums.shape[0], right - left
-    m, d = (
-        np.zeros((max(halves.shape[0], 8), width), np.float32),
-        np.zeros((max(halves.shape[0], 8), width), np.float32),
-    )
-    known = max(y0 - reach, 0)  # running sums exist of the rows above this one; they begin with zeros
+def _row(gray, halves, y, known, left, first, last, sums, squares, p, q, m, d):
+    """Mean and deviation of row y in every window, into (windows, columns); returns up to which row sums are known.
+
+    sums, squares : the last rows of the running sums from the top of the band, as many as the largest window needs.
+    left : the page's column that is their first. first, last : columns wanted, counted from there.
+    """
+    height, rows, reach = gray.shape[0], sums.shape[0], halves.max()
+    while known < min(y + reach + 1, height):
+        a, b = known % rows, (known + 1) % rows
+        _integrate(gray[known, left : left + m.shape[1]], sums[a], squares[a], sums[b], squares[b])
+        known += 1
+    for w in range(halves.shape[0]):
+        half = halves[w]
+        above, below = max(y - half, 0) % rows, min(y + half + 1, height) % rows
+        _subtract(sums[below], sums[above], squares[below], squares[above], p, q)
+        row_statistics(p, q, rows_inside(height, y, half), half, first, last, m[w], d[w])
+    return known
+
+
+@njit(nogil=True, cache=True)
+def _scaled_strip(gray, halves, y0, y1, top, left, first, low, gain, floor, mean, deviation, sums, squares, p, q, m, d):
+    """Rows y0 … y1 − 1 of as many columns as mean has."""
+    last = first + mean.shape[1]
+    known = max(y0 - halves.max(), 0)  # running sums exist of the rows above this one; they begin with zeros
     for y in range(y0, y1):
-        while known < min(y + reach + 1, height):
-            a, b = known % rows, (known + 1) % rows
-            _integrate(gray[known, left:right], sums[a], squares[a], sums[b], squares[b])
-            known += 1
-        for w in range(halves.shape[0]):
-            half = halves[w]
-            above, below = max(y - half, 0) % rows, min(y + half + 1, height) % rows
-            _subtract(sums[below], sums[above], p)
-            _subtract(squares[below], squares[above], q)
-            row_statistics(p, q, rows_inside(height, y, half), half, first - left, last - left, m[w], d[w])
-        _put(m, first - left, last - left, low, gain, np.float32(-np.inf), mean[y - top])
-        _put(d, first - left, last - left, np.float32(0), gain, floor, deviation[y - top])
+        known = _row(gray, halves, y, known, left, first, last, sums, squares, p, q, m, d)
+        _put(m, first, last, low, gain, np.float32(-np.inf), mean[y - top])
+        _put(d, first, last, np.float32(0), gain, floor, deviation[y - top])
 
 
-def scaled_statistics(gray, windows, rows, columns, y0, y1, low, gain, floor, mean, deviation):
-    """Rows y0 … y1 − 1 of the scaled mean and deviation (H, W, windows) of the region rows × columns of the page."""
+@njit(nogil=True, cache=True)
+def _threshold_strip(gray, halves, y0, y1, top, left, first, low, gain, floor, logits, slope, level, constants, threshold,
+                     sums, squares, p, q, m, d, spare):  # fmt: skip
+    """The same with the thresholds that follow from the logits; a lane is a pixel."""
+    windows, choices, count = halves.shape[0], halves.shape[0] + constants.shape[0], threshold.shape[1]
+    known = max(y0 - halves.max(), 0)
+    lows, gains, floors = spread(-low * gain), spread(gain), spread(floor)
+    turned, pitch, nothing = address(spare[0]), logits.strides[1] // 4, np.float32(-np.inf)
+    a_mean, a_deviation, row = address(m) + 4 * first, address(d) + 4 * first, 4 * m.shape[1]
+    for y in range(y0, y1):
+        known = _row(gray, halves, y, known, left, first, first + count, sums, squares, p, q, m, d)
+        a_logits, a_out = (
+            address(logits) + (y - top) * logits.strides[0],
+            address(threshold) + (y - top) * threshold.strides[0],
+        )
+        for x in range(0, count, 8):
+            if x + 8 <= count:
+                interleave(a_logits + 4 * x * pitch, pitch, turned, 8, np.float32(0), np.float32(1), nothing)
+            else:
+                for i in range(count - x):
+                    for c in range(choices):
+                        spare[0, 8 * c + i] = logits[y - top, x + i, c]
+            most = load(turned, 0)
+            for c in range(1, choices):
+                most = larger(most, load(turned, 8 * c))
+            weights, surface = spread(np.float32(0)), spread(np.float32(0))
+            for c in range(choices):
+                weight = exponential(subtract(load(turned, 8 * c), most))
+                weights = add(weights, weight)
+                if c < windows:
+                    mean = multiply_add(load(a_mean + c * row, x), gains, lows)
+                    deviation = larger(multiply(load(a_deviation + c * row, x), gains), floors)
+                    one = multiply(mean, multiply_add(spread(slope[c]), deviation, spread(level[c])))
+                else:
+                    one = spread(constants[c - windows])
+                surface = multiply_add(weight, one, surface)
+            surface = divide(surface, weights)
+            if x + 8 <= count:
+                store(a_out, x, surface)
+            else:
+                store(address(spare[1]), 0, surface)
+                for i in range(count - x):
+                    threshold[y - top, x + i] = spare[1, i]
+
+
+def _strips(gray, windows, columns):
+    """Strips of the columns: first and last of each in the region; halves, left, first and buffers of its kernel."""
     halves = np.array([window // 2 for window in windows])
     reach = halves.max()
     width = columns.stop - columns.start
@@ -80,12 +146,30 @@ def scaled_statistics(gray, windows, rows, columns, y0, y1, low, gain, floor, me
     kind = np.int32 if max(windows) <= 181 else np.int64  # a window's sum of squares must fit
     for strip in range(strips):
         a, b = width * strip // strips, width * (strip + 1) // strips
-        first = columns.start + a
-        seen = min(columns.start + b + reach, gray.shape[1]) - max(first - reach, 0) + 1
-        sums, squares = np.zeros((2, 2 * reach + 2, seen), kind)
-        p, q = np.empty((2, seen), kind)
-        _scaled_strip(gray, halves, y0, y1, rows.start, first, low, gain, floor, mean[:, a:b], deviation[:, a:b], sums,
-                      squares, p, q)  # fmt: skip
+        left, right = max(columns.start + a - reach, 0), min(columns.start + b + reach, gray.shape[1])
+        sums, squares = np.zeros((2, 2 * reach + 2, right - left + 1), kind)
+        p, q = np.empty((2, right - left + 1), kind)
+        # lanes may read beyond the last window and the last column
+        m, d = (np.zeros((max(len(windows), 8) + 1, right - left), np.float32)[:-1] for _ in range(2))
+        yield slice(a, b), halves, left, columns.start + a - left, (sums, squares, p, q, m, d)
+
+
+def scaled_statistics(gray, windows, rows, columns, y0, y1, low, gain, floor, mean, deviation):
+    """Rows y0 … y1 − 1 of the scaled mean and deviation (H, W, windows) of the region rows × columns of the page."""
+    for strip, halves, left, first, buffers in _strips(gray, windows, columns):
+        _scaled_strip(gray, halves, y0, y1, rows.start, left, first, low, gain, floor, mean[:, strip], deviation[:, strip],
+                      *buffers)  # fmt: skip
+
+
+def thresholds(gray, windows, rows, columns, y0, y1, low, gain, floor, logits, k, r, constants, threshold):
+    """The same rows of threshold = Σ softmax(logits) · (m · (1 − k + k / r · s), constants), without keeping m and s.
+
+    logits : (H, W, at least eight numbers of which the first are the choices); what lies behind those is not used.
+    """
+    spare = np.zeros((2, 64), np.float32)
+    for strip, halves, left, first, buffers in _strips(gray, windows, columns):
+        _threshold_strip(gray, halves, y0, y1, rows.start, left, first, low, gain, floor, logits[:, strip], k / r,
+                         np.float32(1) - k, constants, threshold[:, strip], *buffers, spare)  # fmt: skip
 
 
 @njit(nogil=True, cache=True)

@@ -51,14 +51,14 @@ def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: tuple
     """Mean and deviation of the scaled gray of a region of the page, in each window: two (H, W, windows) arrays."""
     rows, columns = region
     # a window reaches beyond the region, not further than its half
-    half = max(windows) // 2
+    half = max(windows, default=0) // 2
     seen = slice(max(columns.start - half, 0), min(columns.stop + half, gray.shape[1]))
     gray, columns = gray[:, seen], slice(columns.start - seen.start, columns.stop - seen.start)
     shape = (rows.stop - rows.start, columns.stop - columns.start, len(windows))
     mean, deviation = empty(*shape), empty(*shape)
     low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
     kernels = compiled("sauvolanet.net.feature_kernels")
-    if kernels is None:
+    if kernels is None or not windows:
         for i, window in enumerate(windows):
             m, d = mean_deviation_numpy(gray, window)
             mean[..., i] = (m[rows, columns] - low) * gain
@@ -67,6 +67,22 @@ def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: tuple
         run_bands(shape[0], threads, lambda a, b: kernels.scaled_statistics(
             gray, windows, rows, columns, rows.start + a, rows.start + b, low, gain, floor, mean, deviation))  # fmt: skip
     return mean, deviation
+
+
+def thresholds(gray: Gray, arch: Architecture, k: Array, r: Array, scale: Scale, region: tuple[slice, slice], logits: Array,
+               threads: int | None) -> Array:  # fmt: skip
+    """AST of a region of the page from its logits, the window statistics on the way: for networks that do not see them.
+
+    Only with compiled kernels, and for at most eight choices.
+    """
+    kernels = compiled("sauvolanet.net.feature_kernels")
+    threshold = np.empty((region[0].stop - region[0].start, region[1].stop - region[1].start), np.float32)
+    low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
+    constants = np.asarray(arch.constants, np.float32)
+    first = region[0].start
+    run_bands(len(threshold), threads, lambda a, b: kernels.thresholds(
+        gray, arch.windows, *region, first + a, first + b, low, gain, floor, logits, k, r, constants, threshold))  # fmt: skip
+    return threshold
 
 
 def features(arch: Architecture, scaled: Array, mean: Array, deviation: Array, numbers: Array,

@@ -17,7 +17,7 @@ from ..page import PageNumbers
 from ..windows import Gray, Surface, compiled, run_bands
 from .architecture import Architecture
 from .buffers import Array, empty
-from .features import Scale, features, page_numbers, statistics
+from .features import Scale, features, page_numbers, statistics, thresholds
 
 TILE_BYTES = 300_000_000  # about what a tile may take; larger pages are cut
 # a network with page-wide statistics computes every layer again for each of its layers once a page is cut
@@ -197,11 +197,23 @@ class Network:
             for name in self._normalised:
                 self._gather(name, gray, tiles, scale, known, norms, threads)
         for tile in tiles:
-            scaled, mean, deviation = self._statistics(gray, tile, scale, threads)
+            scaled, mean, deviation = self._statistics(gray, tile, scale, threads, keep)
             head = self._head(scaled, mean, deviation, known, norms, threads)
             core = tile.inside()
-            threshold, attention = self._decide(head, scaled, mean, deviation, core, threads, keep)
+            if keep or not self._apart:
+                threshold, attention = self._decide(head, scaled, mean, deviation, core, threads, keep)
+            else:
+                attention = np.empty((0, 0, 0), np.float32)
+            if self._apart:
+                threshold = thresholds(gray, arch, self.k, self.r, scale, tile.core, head[core], threads)
             yield tile.core, threshold, attention, mean[core], deviation[core]
+
+    @property
+    def _apart(self) -> bool:
+        """Whether the window statistics are taken while the thresholds are made, and never kept for the page."""
+        arch = self.architecture
+        fits = not arch.sees_windows and arch.fold == 1 and arch.choices <= 8
+        return fits and compiled("sauvolanet.net.feature_kernels") is not None
 
     @property
     def _normalised(self) -> list[str]:
@@ -214,10 +226,13 @@ class Network:
         layers = [
             (i + 2 * o) / span**2 for name, i, o, *_, span in arch.convolutions() if not name.startswith("refine")
         ]
-        return int(4 * (2 * len(arch.windows) + 1 + max(layers)))
+        return int(4 * ((0 if self._apart else 2 * len(arch.windows)) + 1 + max(layers)))
 
-    def _statistics(self, gray: Gray, tile: Tile, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
-        mean, deviation = statistics(gray, self.architecture.windows, scale, tile.read, threads)
+    def _statistics(self, gray: Gray, tile: Tile, scale: Scale, threads: int | None,
+                    keep: bool = False) -> tuple[Array, Array, Array]:  # fmt: skip
+        """Scaled gray, mean and deviation of what a tile reads; the latter two are empty where nothing needs them."""
+        windows = () if self._apart and not keep else self.architecture.windows
+        mean, deviation = statistics(gray, windows, scale, tile.read, threads)
         scaled = (gray[tile.read] - np.float32(scale.low)) * np.float32(scale.gain)
         return scaled, mean, deviation
 

@@ -137,6 +137,36 @@ def add(typing, a, b):
 
 
 @intrinsic
+def subtract(typing, a, b):
+    """a − b in each lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.fsub(*args)
+
+    return lanes(lanes, lanes), generate
+
+
+@intrinsic
+def divide(typing, a, b):
+    """a / b in each lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.fdiv(*args)
+
+    return lanes(lanes, lanes), generate
+
+
+@intrinsic
+def larger(typing, a, b):
+    """The larger of a and b in each lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return lanes(lanes, lanes), generate
+
+
+@intrinsic
 def multiply(typing, a, b):
     """a · b in each lane."""
 
