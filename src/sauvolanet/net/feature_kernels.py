@@ -9,6 +9,7 @@ from ..window_kernels import row_statistics, rows_inside
 from .vector import (
     add,
     address,
+    bare,
     divide,
     exponential,
     highest,
@@ -61,6 +62,11 @@ def _put(values, first, last, low, gain, floor, out):
             out[x, w] = max((values[w, first + x] - low) * gain, floor)
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _bare(gray, halves, sums, squares, p, q, m, d):
+    return bare(gray), bare(halves), bare(sums), bare(squares), bare(p), bare(q), bare(m), bare(d)
+
+
 @njit(nogil=True, cache=True)
 def _row(gray, halves, y, known, left, first, last, sums, squares, p, q, m, d):
     """Mean and deviation of row y in every window, into (windows, columns); returns up to which row sums are known.
@@ -84,6 +90,7 @@ def _row(gray, halves, y, known, left, first, last, sums, squares, p, q, m, d):
 @njit(nogil=True, cache=True)
 def _scaled_strip(gray, halves, y0, y1, top, left, first, low, gain, floor, mean, deviation, sums, squares, p, q, m, d):
     """Rows y0 … y1 − 1 of as many columns as mean has."""
+    gray, halves, sums, squares, p, q, m, d = _bare(gray, halves, sums, squares, p, q, m, d)
     last = first + mean.shape[1]
     known = max(y0 - halves.max(), 0)  # running sums exist of the rows above this one; they begin with zeros
     for y in range(y0, y1):
@@ -97,6 +104,7 @@ def _threshold_strip(gray, halves, y0, y1, top, left, first, low, gain, floor, l
                      sums, squares, p, q, m, d, spare):  # fmt: skip
     """The same with the thresholds that follow from the logits; a lane is a pixel."""
     windows, choices, count = halves.shape[0], halves.shape[0] + constants.shape[0], threshold.shape[1]
+    gray, halves, sums, squares, p, q, m, d = _bare(gray, halves, sums, squares, p, q, m, d)
     known = max(y0 - halves.max(), 0)
     lows, gains, floors = spread(-low * gain), spread(gain), spread(floor)
     turned, pitch, nothing = address(spare[0]), logits.strides[1] // 4, np.float32(-np.inf)

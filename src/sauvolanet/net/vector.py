@@ -70,6 +70,20 @@ def address(typing, array):
 
 
 @intrinsic
+def bare(typing, array):
+    """The same array with nobody counting its users, who are then free to cut it for every row; its owner keeps it alive."""
+
+    def generate(context, builder, signature, args):
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, args[0])
+        view.meminfo = ir.Constant(view.meminfo.type, None)
+        view.parent = ir.Constant(view.parent.type, None)
+        return view._getvalue()
+
+    return array(array), generate
+
+
+@intrinsic
 def load(typing, array, index):
     """Eight float32, the first of them ``index`` behind the array's first in memory, at any alignment."""
 
