@@ -1,6 +1,7 @@
 # make demo    install the base package and binarize a bundled example page
 # make test    install what the tests need and run them all
 # make quick   the tests without the slow ones
+# make hosts   the plugins inside OCRmyPDF, OCR-D and kraken, each installed into an environment of its own (large)
 # make lint    ruff and mypy
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ EXTRAS := dev,train,keras,serve,howe,store,dask,onnx
 DEMO := .venv-demo
 TESTS := .venv
 
-.PHONY: demo test quick lint debian
+.PHONY: demo test quick hosts lint debian
 
 demo: $(DEMO)/.installed
 	$(DEMO)/bin/python -m sauvolanet.demo demo-output
@@ -18,6 +19,9 @@ test: $(TESTS)/.installed debian
 
 quick: $(TESTS)/.installed
 	$(TESTS)/bin/python -m pytest -m "not slow"
+
+hosts: $(TESTS)/.installed debian
+	SAUVOLANET_HOST_TESTS=1 $(TESTS)/bin/python -m pytest tests/plugins
 
 lint: $(TESTS)/.installed
 	$(TESTS)/bin/ruff check

@@ -221,10 +221,11 @@ class Network:
 
     @property
     def bytes_per_pixel(self) -> int:
-        """About what a tile takes: statistics, and the two largest neighbouring layers."""
+        """About what a tile takes: statistics where they are kept, a layer and the one before it; in a U also what skips."""
         arch = self.architecture
+        held = 1 if arch.kind == "chain" else 2
         layers = [
-            (i + 2 * o) / span**2 for name, i, o, *_, span in arch.convolutions() if not name.startswith("refine")
+            (i + held * o) / span**2 for name, i, o, *_, span in arch.convolutions() if not name.startswith("refine")
         ]
         return int(4 * ((0 if self._apart else 2 * len(arch.windows)) + 1 + max(layers)))
 
