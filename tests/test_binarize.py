@@ -93,6 +93,14 @@ def test_best_quality_is_equivariant_to_flips() -> None:
     assert np.abs(a - b).max() < 1e-2
 
 
+def test_an_enlarged_page_is_a_larger_page() -> None:
+    large = Image.fromarray(GRAY).resize((GRAY.shape[1] * 2, GRAY.shape[0] * 2), Image.Resampling.BICUBIC)
+    for what in ({"method": "sauvola"}, {"method": "otsu", "invert": "yes"}, {}):
+        ink = binarize(GRAY, enlarge=2, **what)
+        assert np.array_equal(ink, binarize(large, **what))
+        assert np.array_equal(normalize(GRAY, enlarge=2, **what), normalize(large, **what))
+
+
 def test_options_are_checked() -> None:
     with pytest.raises(UsageError, match="not both"):
         binarize(GRAY, model="original", method="otsu")

@@ -1,6 +1,6 @@
 """The verb: a page goes in, ink comes out.
 
-    decode ▸ orientation ▸ gray ▸ invert ▸ blank test ▸ method ▸ strength ▸ compare ▸ despeckle
+    decode ▸ orientation ▸ gray ▸ enlarge ▸ invert ▸ blank test ▸ method ▸ strength ▸ compare ▸ despeckle
 
 Page-wide numbers are computed once, from the histogram of the gray, and passed on; nothing further down looks at the
 whole page again, so bands, threads and neighbours in a batch cannot change a result.
@@ -17,7 +17,7 @@ from . import classic, net
 from .components import despeckle as drop_specks
 from .errors import MissingExtra, UnknownName, UsageError
 from .options import QUALITY, VERB_OPTIONS, Method, validate
-from .page import PageNumbers, to_gray
+from .page import PageNumbers, enlarged, to_gray
 from .windows import Gray, Ink, Surface, box_sum, run_bands
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Binarizer:
         self.invert: str = verb["invert"]
         self.despeckle: int = verb["despeckle"]
         self.quality: str = verb["quality"]
+        self.enlarge: int = verb["enlarge"]
         self.threads: int | None = verb["threads"]
         params = {n: v for n, v in options.items() if n not in names}
         self.method: Method | None = None
@@ -67,7 +68,7 @@ class Binarizer:
         return self.method is None or self.method.surface
 
     def __call__(self, image: Any) -> Ink:
-        """Ink of the page: new bool (H, W), True = ink."""
+        """Ink of the page: new bool (H, W), True = ink; H and W are those of the page times ``enlarge``."""
         gray, numbers = self.prepare(image)
         if numbers.blank:
             return np.zeros(gray.shape, bool)
@@ -93,8 +94,8 @@ class Binarizer:
         return np.zeros(gray.shape, np.float32) if numbers.blank else self.surface(gray, numbers)
 
     def prepare(self, image: Any) -> tuple[Gray, PageNumbers]:
-        """The page's gray, inverted if need be, and its page-wide numbers."""
-        gray = to_gray(image)
+        """The page's gray, enlarged and inverted if need be, and its page-wide numbers."""
+        gray = enlarged(to_gray(image), self.enlarge)
         numbers = PageNumbers.of(gray)
         if self.invert == "yes" or (self.invert == "auto" and numbers.light_on_dark(gray)):
             gray = 255 - gray
@@ -151,18 +152,19 @@ def strengthen(surface: Surface, strength: float, numbers: PageNumbers) -> Surfa
 
 
 def binarize(image: Any, *, model: str | None = None, method: str | None = None, strength: float = 0.0,
-             invert: str = "auto", despeckle: int = 0, quality: str = QUALITY.default, threads: int | None = None,
-             **params: Any) -> Ink:  # fmt: skip
+             invert: str = "auto", despeckle: int = 0, quality: str = QUALITY.default, enlarge: int = 1,
+             threads: int | None = None, **params: Any) -> Ink:  # fmt: skip
     """Ink of a page: a new bool array (H, W), True = ink, for arrays and PIL images alike.
 
     image : see `sauvolanet.page.to_gray`.
     model, method : a model's name or path, or a classic method's name; neither means the default model.
     strength : −1 … 1, heavier ink with +. invert : "auto", "yes" or "no". despeckle : drop specks up to this size.
-    quality : "best" averages over flips. threads : bands of rows; the result never depends on it.
+    quality : "best" averages over flips. enlarge : the page is made this many times larger first, and so is the ink.
+    threads : bands of rows; the result never depends on it.
     params : the method's own options, as in ``binarize(page, method="nick", window=25)``.
     """
     return Binarizer(model=model, method=method, strength=strength, invert=invert, despeckle=despeckle,
-                     quality=quality, threads=threads, **params)(image)  # fmt: skip
+                     quality=quality, enlarge=enlarge, threads=threads, **params)(image)  # fmt: skip
 
 
 def threshold(image: Any, *, model: str | None = None, method: str | None = None, **options: Any) -> Surface:
@@ -183,7 +185,7 @@ def normalize(image: Any, *, window: int = 127, **options: Any) -> Gray:
     gray, numbers = binarizer.prepare(image)
     if numbers.blank:
         return np.full(gray.shape, 255, np.uint8)
-    plain = Binarizer(**{**options, "invert": "no"})
+    plain = Binarizer(**{**options, "invert": "no", "enlarge": 1})
     return paper_to_white(gray, plain(gray), window, numbers.levels()[1], binarizer.threads)
 
 

@@ -148,9 +148,12 @@ DESPECKLE = Option("despeckle", int, 0, 0, 10_000,
                    help="Drop 8-connected specks of ink of at most this many pixels.")  # fmt: skip
 QUALITY = Option("quality", str, "fast", choices=("fast", "best"),
                  help="best averages the model over flipped copies of the page: slower, slightly more accurate.")  # fmt: skip
+ENLARGE = Option("enlarge", int, 1, 1, 4,
+                 help="Enlarge the page this many times first, for scans whose strokes are only one or two pixels wide; "
+                      "the result has that many times the resolution.")  # fmt: skip
 THREADS = Option("threads", int, None, 1, 1024,
                  help="Threads for one page; without it all cores are used. The result never depends on it.")  # fmt: skip
 MAX_PIXELS = Option("max_pixels", int, 500_000_000, 1, None,
                     help="Refuse pages with more pixels than this.")  # fmt: skip
 
-VERB_OPTIONS = (STRENGTH, INVERT, DESPECKLE, QUALITY, THREADS)
+VERB_OPTIONS = (STRENGTH, INVERT, DESPECKLE, QUALITY, ENLARGE, THREADS)

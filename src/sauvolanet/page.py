@@ -112,6 +112,16 @@ def _from_pil(image: Image) -> Gray:
         raise UnreadablePage(f"the image cannot be decoded: {problem}") from None
 
 
+def enlarged(gray: Gray, times: int) -> Gray:
+    """The page with that many times the rows and columns (bicubic)."""
+    if times == 1:
+        return gray
+    from PIL import Image
+
+    size = (gray.shape[1] * times, gray.shape[0] * times)
+    return np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BICUBIC))
+
+
 @dataclass(frozen=True)
 class PageNumbers:
     """What is known of the whole page: its histogram, and what follows from it. Computed once, before any tiling."""

@@ -77,6 +77,29 @@ def test_a_book_stays_a_book(gray: np.ndarray, tmp_path: Path, suffix: str) -> N
             assert page.dpi == pytest.approx((200, 200), rel=1e-5)
 
 
+@pytest.mark.parametrize("suffix", [".tif", ".pdf"])
+@pytest.mark.parametrize("dpi", [150, None])
+def test_an_enlarged_page_keeps_its_physical_size(
+    gray: np.ndarray, tmp_path: Path, suffix: str, dpi: int | None
+) -> None:
+    Image.fromarray(gray).save(tmp_path / "page.png", **({"dpi": (dpi, dpi)} if dpi else {}))
+    before = run(tmp_path / "page.png", tmp_path / f"plain{suffix}")
+    after = run(tmp_path / "page.png", tmp_path / f"large{suffix}", enlarge=3)
+    assert before[0]["options"] != after[0]["options"]
+    pages = []
+    for name in ("plain", "large"):
+        with (
+            (tmp_path / f"{name}{suffix}").open("rb") as file,
+            open_document(file, name, dpi=300, max_pixels=10**7) as document,
+        ):
+            pages.append(document.page(0))
+    plain, large = pages
+    assert large.gray.shape == tuple(3 * n for n in plain.gray.shape)
+    assert large.dpi == (plain.dpi and pytest.approx(tuple(3 * n for n in plain.dpi), rel=1e-4))
+    (row,) = run(tmp_path / "page.png", tmp_path / f"huge{suffix}", enlarge=4, max_pixels=gray.size)
+    assert row["status"] == "failed" and "--max-pixels" in row["error"]
+
+
 def test_a_book_becomes_numbered_pages_and_resumes_by_page(gray: np.ndarray, tmp_path: Path) -> None:
     book, ink = make_book(tmp_path / "book.tif", gray), tmp_path / "ink"
     rows = run(book, f"{ink}/")

@@ -120,14 +120,14 @@ def test_text_layer_and_size_in_threads_and_in_processes(
 def test_an_image_of_another_plugin_without_resolution(ocrmypdf: Run) -> None:
     program = (
         "from types import SimpleNamespace as S; from PIL import Image; from sauvolanet.plugins import ocrmypdf as ours\n"
-        "page = S(options=S(sauvolanet=ours.SauvolanetOptions(**{'for': 'ocr', 'method': 'otsu'})))\n"
+        "page = S(options=S(sauvolanet=ours.SauvolanetOptions(**{'for': 'ocr', 'method': 'otsu', 'enlarge': 2})))\n"
         "image = Image.new('L', (100, 80), 200); image.info['dpi'] = (150, 75)\n"
         "step = ours.filter_ocr_image(page, image); next(step)\n"
         "try: step.send(Image.new('L', (200, 160), 200))\n"
         "except StopIteration as end: print(end.value.info['dpi'])\n"
     )
     done = ocrmypdf("python", "-c", program)
-    assert done.stdout == "(300.0, 150.0)\n", done.stderr
+    assert done.stdout == "(600.0, 300.0)\n", done.stderr
 
 
 def test_without_the_flag_nothing_changes(ocrmypdf: Run, small: Path, tmp_path: Path) -> None:

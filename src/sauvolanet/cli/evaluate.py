@@ -17,9 +17,9 @@ from typing import Any
 from ..errors import SomeFailed, UsageError
 from ..evaluate import evaluate
 from ..metrics import METRICS
-from ..options import INVERT, VERB_OPTIONS
+from ..options import ENLARGE, INVERT, VERB_OPTIONS
 
-_OPTIONS = tuple(option for option in VERB_OPTIONS if option is not INVERT)
+_OPTIONS = tuple(option for option in VERB_OPTIONS if option not in (INVERT, ENLARGE))
 _TAKEN = {*inspect.signature(evaluate).parameters, *(option.name for option in VERB_OPTIONS)}
 
 

@@ -57,7 +57,7 @@ class Settings:
         """Same hash, same input: same bytes."""
         b = binarizer
         shape = [b.name, b.model.about["sha256"] if b.model else b.params, b.strength, b.invert, b.despeckle, b.quality,
-                 self.format, self.keep_gray, self.dpi]  # fmt: skip
+                 b.enlarge, self.format, self.keep_gray, self.dpi]  # fmt: skip
         return hashlib.sha256(json.dumps(shape, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -114,7 +114,10 @@ class Worker:
             with (
                 stores.open_input(item.input) as file,
                 open_document(
-                    file, shown(item.input), dpi=self.settings.dpi, max_pixels=self.settings.max_pixels
+                    file,
+                    shown(item.input),
+                    dpi=self.settings.dpi,
+                    max_pixels=self.settings.max_pixels // self.binarizer.enlarge**2,
                 ) as document,
             ):
                 row["pages"] = len(document)
@@ -188,14 +191,15 @@ class Worker:
     def _write(self, document: Document, row: Row, pages: Iterable[int]) -> list[Row]:
         def fill(file: IO[bytes]) -> list[Row]:
             rows = []
-            writer = FORMATS[self.settings.format][2](file, self.settings.dpi)
+            times = self.binarizer.enlarge
+            writer = FORMATS[self.settings.format][2](file, self.settings.dpi * times)
             for number in pages:
                 row["page"] = number  # the one to blame if this fails
                 begin = time.perf_counter()
                 page = document.page(number - 1)
                 gray = self.settings.keep_gray
                 pixels: Pixels = normalize(page.gray, **self.options) if gray else self.binarizer(page.gray)
-                writer.add(pixels, page.dpi, page.description)
+                writer.add(pixels, page.dpi and (page.dpi[0] * times, page.dpi[1] * times), page.description)
                 seconds = round(time.perf_counter() - begin, 4)
                 rows.append({**row, "page": number, "status": "done", "seconds": seconds})
                 del page, pixels  # before the next one is read

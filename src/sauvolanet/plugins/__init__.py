@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..options import THREADS, VERB_OPTIONS, Option
+from ..options import ENLARGE, THREADS, VERB_OPTIONS, Option
 
 if TYPE_CHECKING:
     from ..binarize import Binarizer
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 MODEL = Option("model", str, None,
                help="A shipped model's name, or the path of a model; without it the default model.")  # fmt: skip
 METHOD = Option("method", str, None, help="A classic method instead of a model, see 'sauvolanet methods'.")
-OPTIONS = (MODEL, METHOD, *(o for o in VERB_OPTIONS if o is not THREADS))
+# the hosts' coordinates are those of the page's pixels, so none of these changes its size
+OPTIONS = (MODEL, METHOD, *(o for o in VERB_OPTIONS if o not in (THREADS, ENLARGE)))
 
 
 def shared_binarizer(threads: int | None = 1, **options: Any) -> Binarizer:

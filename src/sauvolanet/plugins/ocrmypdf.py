@@ -20,8 +20,9 @@ from PIL import Image
 from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 from ..errors import SauvolanetError
-from ..options import Option
-from . import OPTIONS, shared_binarizer
+from ..options import ENLARGE, Option
+from . import OPTIONS as OF_ALL_HOSTS
+from . import shared_binarizer
 
 if TYPE_CHECKING:
     from ocrmypdf import OcrOptions, PageContext
@@ -33,6 +34,7 @@ KEEP_GRAY = Option("keep_gray", bool, False,
                    help="Give OCR the gray page with its paper made white, not black and white.")  # fmt: skip
 PICTURES = Option("pictures", str, "keep", choices=("keep", "flatten"),
                   help="Keep visible pages with colour pictures, or make them 1-bit all the same.")  # fmt: skip
+OPTIONS = (*OF_ALL_HOSTS, ENLARGE)  # OCRmyPDF places text by the image's resolution, not by its pixels
 _ALL = (FOR, *OPTIONS, KEEP_GRAY, PICTURES)
 _MADE = "sauvolanet"  # marks an image that this plugin has made
 
@@ -113,13 +115,15 @@ def filter_ocr_image(page: PageContext, image: Image.Image) -> Generator[None, I
     across, down = image.info["dpi"]
     # another plugin's image may not say its resolution; it shows the same page
     same_page = across * source.width / image.width, down * source.height / image.height
-    result.info.update({"dpi": source.info.get("dpi", same_page), _MADE: True})
+    times = chosen["enlarge"]
+    across, down = source.info.get("dpi", same_page)
+    result.info.update({"dpi": (across * times, down * times), _MADE: True})
     return result
 
 
 @hookimpl(wrapper=True)
 def filter_page_image(page: PageContext, image_filename: Path) -> Generator[None, Path | None, Path | None]:
-    """Write the visible page beside the given one as Group 4, with the same pixels and resolution."""
+    """Write the visible page beside the given one as Group 4, of the same physical size."""
     given = yield
     chosen = _chosen(page.options)
     if not chosen or chosen["for"] == "ocr":
@@ -137,6 +141,7 @@ def filter_page_image(page: PageContext, image_filename: Path) -> Generator[None
             return source
         ink = shared_binarizer(**_verb(chosen))(image)
         dpi = image.info.get("dpi")
+        dpi = dpi and tuple(value * chosen["enlarge"] for value in dpi)
     target = source.with_name(f"{source.stem}-{_MADE}.tif")
     with target.open("w+b") as file:  # a private folder of this run: nobody else reads it meanwhile
         writer = TiffWriter(file)
