@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,8 @@ class Explanation:
 
     def preferred(self) -> npt.NDArray[np.uint8]:
         """(H, W, 3) uint8: the colour of the choice with the largest weight at each pixel."""
-        return np.array(self.colours, np.uint8)[self.attention.argmax(0)]
+        chosen: npt.NDArray[np.uint8] = np.array(self.colours, np.uint8)[self.attention.argmax(0)]
+        return chosen
 
 
 def window_colours(count: int) -> list[Colour]:
@@ -139,7 +141,7 @@ def _boxed(picture: npt.NDArray[np.uint8], zone: tuple[slice, slice]) -> npt.NDA
 
 
 def _columns(
-    columns: list[list[tuple[str, Image, Colour | None]]], legend: list[tuple[str, Colour]], width: int
+    columns: Sequence[Sequence[tuple[str, Image, Colour | None]]], legend: list[tuple[str, Colour]], width: int
 ) -> Image:
     from PIL import Image, ImageDraw, ImageFont
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ import numpy.typing as npt
 Gray = npt.NDArray[np.uint8]
 Surface = npt.NDArray[np.float32]
 Ink = npt.NDArray[np.bool_]
+Values = TypeVar("Values", Gray, Surface)
 Formula = Callable[[slice, Surface, Surface], Surface]
 
 _warned = False
@@ -104,7 +105,8 @@ def histogram(gray: Gray) -> npt.NDArray[np.int64]:
     kernels = compiled("sauvolanet.window_kernels") if gray.size > 1 << 16 else None
     if kernels is None or not gray.flags.c_contiguous:
         return np.bincount(gray.reshape(-1), minlength=256).astype(np.int64)
-    return kernels.histogram(gray.reshape(-1)).sum(0)
+    counts: npt.NDArray[np.int64] = kernels.histogram(gray.reshape(-1)).sum(0)
+    return counts
 
 
 def box_sum(values: npt.NDArray[np.int64], window: int) -> npt.NDArray[np.int64]:
@@ -114,7 +116,7 @@ def box_sum(values: npt.NDArray[np.int64], window: int) -> npt.NDArray[np.int64]
     table[1:, 1:] = values.cumsum(0).cumsum(1)
     top, bottom = _edges(values.shape[0], half)
     left, right = _edges(values.shape[1], half)
-    rows = table[bottom] - table[top]
+    rows: npt.NDArray[np.int64] = table[bottom] - table[top]
     return rows[:, right] - rows[:, left]
 
 
@@ -193,7 +195,7 @@ def local_threshold(gray: Gray, window: int, formula: Formula, threads: int | No
     return result
 
 
-def window_extreme(gray: Gray, window: int, pick: np.ufunc, threads: int | None = 1) -> Gray:
+def window_extreme(gray: Values, window: int, pick: np.ufunc, threads: int | None = 1) -> Values:
     """The smallest (``pick=np.minimum``) or largest (``np.maximum``) gray in each window, cut at the border.
 
     Windows of 2, 4, 8 … pixels come from two of half the size; two that overlap make the last. Repeating the page's
@@ -216,11 +218,12 @@ def window_extreme(gray: Gray, window: int, pick: np.ufunc, threads: int | None 
     return result
 
 
-def _extreme_along(values: Gray, half: int, pick: np.ufunc) -> Gray:
+def _extreme_along(values: Values, half: int, pick: np.ufunc) -> Values:
     """Extremes over 2·half + 1 neighbours in the first axis, which shrinks by 2·half."""
     size = 1
     while 2 * size <= 2 * half + 1:
         values = pick(values[:-size], values[size:])
         size *= 2
     rest = 2 * half + 1 - size
-    return pick(values[: len(values) - rest], values[rest:])
+    values = pick(values[: len(values) - rest], values[rest:])
+    return values

@@ -33,7 +33,7 @@ def threshold_bataineh(gray: Gray, *, threads: int | None = 1, ink: bool = False
     numbers = PageNumbers.of(gray)
     levels, share = np.arange(256), numbers.histogram / gray.size
     mean = float(share @ levels)
-    sigma = float(np.sqrt(max(share @ levels**2 - mean**2, 0)))
+    sigma = float(np.sqrt(max(float(share @ levels**2) - mean**2, 0)))
     top = numbers.extremes()[1]
     middle = mean - mean**2 * sigma / max((mean + sigma) * (0.5 * top + sigma), 1e-9)
     dark, undecided = levels <= middle - sigma / 2, (levels > middle - sigma / 2) & (levels < middle + sigma / 2)

@@ -69,7 +69,7 @@ def _in_blocks(height: int, threads: int | None, block: Callable[[int, int], Non
 def _along_rows(values: Surface, weights: Surface) -> Surface:
     """Correlation along the rows, the page's edge repeated."""
     if kernels := compiled(KERNELS):
-        result = np.empty_like(values)
+        result: Surface = np.empty_like(values)
         kernels.along_rows(values, weights, result)
         return result
     reach = len(weights) // 2
@@ -83,7 +83,7 @@ def _along_rows(values: Surface, weights: Surface) -> Surface:
 def _along_columns(values: Surface, start: int, weights: Surface, first: int, last: int, height: int) -> Surface:
     """Correlation along the columns for the page's rows first … last − 1; ``values`` begin at the page's row start."""
     if kernels := compiled(KERNELS):
-        result = np.empty((last - first, values.shape[1]), np.float32)
+        result: Surface = np.empty((last - first, values.shape[1]), np.float32)
         kernels.along_columns(values, start, weights, first, height, result)
         return result
     reach = len(weights) // 2

@@ -43,7 +43,8 @@ def threshold_feng(
         ratio = deviation / np.maximum(largest[rows], np.float32(1e-6))
         raised = ratio**power
         dark = smallest[rows].astype(np.float32)
-        return base * mean + raised * (k1_ * ratio * (mean - dark) + k2_ * dark)
+        surface: Surface = base * mean + raised * (k1_ * ratio * (mean - dark) + k2_ * dark)
+        return surface
 
     return local_threshold(gray, window, formula, threads, ink)
 

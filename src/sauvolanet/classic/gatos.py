@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from ..options import Method, Option
@@ -36,7 +38,7 @@ def ink_gatos(
     ``d`` is 0.48·δ everywhere under rough ink (``q=0.48, p2=1`` gives its results).
     """
     page = _wiener(gray, threads)
-    rough = threshold_sauvola(page, window=window, k=k, r=r, threads=threads, ink=True)
+    rough = cast(Ink, threshold_sauvola(page, window=window, k=k, r=r, threads=threads, ink=True))
     if not rough.any() or rough.all():
         return rough
     background = _background(page, rough, 2 * glyph + 1, threads)

@@ -60,7 +60,7 @@ def ink_howe(
         packed = [np.packbits(_finish(cut)) for cut in _cuts(laplacian, *links, COSTS[::-1])][::-1]
         return np.unpackbits(packed[_stable(packed)], count=gray.size).reshape(gray.shape).view(bool)
 
-    results = [
+    results: list[Ink] = [
         r for band in run_bands(len(limits), threads, lambda a, b: [result(i) for i in range(a, b)], 1) for r in band
     ]
     if edge is not None:
@@ -73,7 +73,7 @@ def _laplacian(page: Surface) -> Surface:
     """(H − 1, W − 1): divergence of the forward differences, with sure paper set far below zero."""
     dx = page[:-1, 1:] - page[:-1, :-1]
     dy = page[1:, :-1] - page[:-1, :-1]
-    laplacian = np.gradient(dx, axis=1) + np.gradient(dy, axis=0)
+    laplacian: Surface = np.gradient(dx, axis=1) + np.gradient(dy, axis=0)
     above = page - _blur(page, 20)
     rms = np.sqrt(np.maximum(_blur(above * above, 20), 0))
     laplacian[(above > 2 * rms + 1e-6)[:-1, :-1]] = BRIGHT
@@ -132,7 +132,8 @@ def _cuts(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[np.float6
 
 def _weights(laplacian: Surface, cost: float) -> npt.NDArray[np.int32]:
     """What the wrong label costs: 2·L beside ``cost`` for an unlike pair (the author's weights are 1500 ± L)."""
-    return np.rint(laplacian * (2 * UNIT / cost)).astype(np.int32)
+    weights: npt.NDArray[np.int32] = np.rint(laplacian * (2 * UNIT / cost)).astype(np.int32)
+    return weights
 
 
 def cuts_maxflow(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[np.float64]) -> Iterator[Ink]:
@@ -160,7 +161,8 @@ def _finish(cut: Ink) -> Ink:
     ink = np.pad(cut, ((0, 1), (0, 1)), "edge")
     above = np.concatenate([ink[:1], ink[:-1]])
     left = np.concatenate([ink[:, :1], ink[:, :-1]], axis=1)
-    return ink & (above | left)
+    ink &= above | left
+    return ink
 
 
 def _stable(cuts: list[Gray]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from ..components import runs_of, touching
 from ..options import Method, Option
 from ..windows import Gray, Ink
@@ -32,7 +34,8 @@ def ink_isauvola(
     if opening > 1:
         parts = runs_of(seeds)
         seeds = parts.paint(parts.sizes() >= opening, gray.shape)
-    return touching(threshold_sauvola(gray, window=window, k=k, r=r, threads=threads, ink=True), seeds)
+    ink = cast(Ink, threshold_sauvola(gray, window=window, k=k, r=r, threads=threads, ink=True))
+    return touching(ink, seeds)
 
 
 METHOD = Method(

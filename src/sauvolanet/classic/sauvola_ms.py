@@ -71,7 +71,8 @@ def threshold_sauvola_ms(
 def _reduce(values: npt.NDArray[np.int64], step: int) -> npt.NDArray[np.int64]:
     """Sums of step × step blocks."""
     height, width = values.shape
-    return values.reshape(height // step, step, width // step, step).sum((1, 3))
+    sums: npt.NDArray[np.int64] = values.reshape(height // step, step, width // step, step).sum((1, 3))
+    return sums
 
 
 def _statistics(

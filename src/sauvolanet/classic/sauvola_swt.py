@@ -49,7 +49,7 @@ def stroke_widths(gray: Gray, threads: int | None = 1) -> Gray:
 def rays(edges: Ink, dx: Surface, dy: Surface) -> Gray:
     """Widths of the strokes that rays along (dx, dy) cross from edge to edge (True)."""
     y0, x0 = np.nonzero(edges)
-    length = np.maximum(np.hypot(dx[y0, x0], dy[y0, x0]), np.float32(1e-30))
+    length: Surface = np.maximum(np.hypot(dx[y0, x0], dy[y0, x0]), np.float32(1e-30))
     ux, uy = dx[y0, x0] / length, dy[y0, x0] / length
     unit_x, unit_y = np.zeros(edges.shape, np.float32), np.zeros(edges.shape, np.float32)
     unit_x[y0, x0], unit_y[y0, x0] = ux, uy

@@ -86,14 +86,16 @@ def clean_numpy(ink: Ink, gray: Gray, edges: Ink) -> Ink:
             ink[*before[:, chosen]] = rising
             ink[*after[:, chosen]] = not rising
     around = _neighbours(ink)
-    return (ink & (around > 0)) | (around == 8)
+    ink = (ink & (around > 0)) | (around == 8)
+    return ink
 
 
 def _neighbours(mask: Ink) -> Gray:
     """The number of the eight neighbours that are True."""
     p = np.pad(mask, 1).view(np.uint8)
     rows = p[:-2] + p[1:-1] + p[2:]
-    return rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:] - p[1:-1, 1:-1]
+    count: Gray = rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:] - p[1:-1, 1:-1]
+    return count
 
 
 METHOD = Method(

@@ -45,7 +45,7 @@ def largest_deviation(gray: Gray, window: int, threads: int | None) -> float:
     def band(a: int, b: int) -> float:
         return max(float(deviation.max()) for *_, deviation in kernels.walk(gray, window, a, b))
 
-    return max(run_bands(gray.shape[0], threads, band))
+    return float(max(run_bands(gray.shape[0], threads, band)))
 
 
 METHOD = Method(

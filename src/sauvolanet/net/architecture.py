@@ -99,7 +99,7 @@ class Architecture:
     @property
     def multiple(self) -> int:
         """Height and width are padded to a multiple of this."""
-        return self.fold * 2 ** (len(self.widths) - 1)
+        return self.fold << (len(self.widths) - 1)
 
     def convolutions(self) -> list[tuple[str, int, int, int, int, bool, int]]:
         """Every convolution: name, inputs, outputs, side, dilation, whether norm and ReLU follow, pixels per side.
@@ -145,7 +145,9 @@ def architecture_from_json(data: dict[str, Any], windows: list[int], constants: 
         odd = sorted(set(data) ^ known)
         raise BadModel(f"the model's architecture has missing or unknown keys: {', '.join(odd)}")
     deep = {"widths", "dilations"}
-    values = {k: tuple(map(tuple, v)) if k in deep else tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+    values: dict[str, Any] = {
+        k: tuple(map(tuple, v)) if k in deep else tuple(v) if isinstance(v, list) else v for k, v in data.items()
+    }
     return Architecture(**values, windows=tuple(windows), constants=tuple(constants))
 
 

@@ -33,7 +33,7 @@ def empty(*shape: int) -> Array:
     else:
         raw = np.empty(size, np.uint8)
     # through a memoryview, because numpy would let views refer to `raw` directly and the array end before them
-    flat = np.frombuffer(memoryview(raw), np.float32, size // 4)
+    flat = np.frombuffer(raw.data, np.float32, size // 4)
     weakref.finalize(flat, _release, raw).atexit = False
     return flat.reshape(shape)
 

@@ -7,6 +7,7 @@ The same function serves the runtime (a slab of a page) and the trainer (a patch
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,13 +31,13 @@ class Scale:
         return scaled * np.float32(1 / self.gain) + np.float32(self.low)
 
 
-def page_scale(numbers: PageNumbers, scaling: dict[str, object]) -> Scale:
+def page_scale(numbers: PageNumbers, scaling: dict[str, Any]) -> Scale:
     """The scale of a page: ``minmax`` as the authors do, or ``percentile`` with its low and high percent."""
     if scaling["kind"] == "minmax":
         low, high = numbers.extremes()
         return Scale(low, 1 / (high - low + 0.1))
-    low, high = numbers.percentile(float(scaling["low"])), numbers.percentile(float(scaling["high"]))  # type: ignore[arg-type]
-    return Scale(low, 1 / max(high - low, float(scaling["least"])))  # type: ignore[arg-type]
+    dark, light = numbers.percentile(float(scaling["low"])), numbers.percentile(float(scaling["high"]))
+    return Scale(dark, 1 / max(light - dark, float(scaling["least"])))
 
 
 def page_numbers(numbers: PageNumbers, scale: Scale) -> Array:
@@ -76,6 +77,7 @@ def thresholds(gray: Gray, arch: Architecture, k: Array, r: Array, scale: Scale,
     Only with compiled kernels, and for at most eight choices.
     """
     kernels = compiled("sauvolanet.net.feature_kernels")
+    assert kernels is not None
     threshold = np.empty((region[0].stop - region[0].start, region[1].stop - region[1].start), np.float32)
     low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
     constants = np.asarray(arch.constants, np.float32)
@@ -116,7 +118,7 @@ def features_numpy(
             continue
         if name == "gray":
             gray = _continued(scaled, fold, out)
-            values = np.stack([gray[a::fold, b::fold] for a in range(fold) for b in range(fold)], -1)
+            values: Any = np.stack([gray[a::fold, b::fold] for a in range(fold) for b in range(fold)], -1)
         elif name == "numbers":
             values = numbers
         else:

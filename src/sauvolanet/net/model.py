@@ -114,7 +114,8 @@ def save(about: Mapping[str, Any], weights: Mapping[str, Array], path: str | os.
     base = Path(path)
     base = base.with_suffix("") if base.suffix in (".json", ".npz") else base
     buffer = io.BytesIO()
-    np.savez(buffer, **{n: np.asarray(w, np.float32) for n, w in weights.items()})
+    arrays: dict[str, Any] = {n: np.asarray(w, np.float32) for n, w in weights.items()}
+    np.savez(buffer, **arrays)
     data = buffer.getvalue()
     about = {**about, "file": f"{base.name}.npz", "sha256": hashlib.sha256(data).hexdigest()}
     with atomic(base.with_name(base.name + ".npz")) as file:

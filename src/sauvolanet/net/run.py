@@ -191,7 +191,8 @@ class Network:
         known = page_numbers(numbers, scale)
         instance = arch.norm == "instance"
         largest = largest or (TILE_BYTES_INSTANCE if instance else TILE_BYTES) // self.bytes_per_pixel
-        tiles = cut(*gray.shape, halo_of(arch), arch.multiple, largest, whole_rows=instance)
+        height, width = gray.shape
+        tiles = cut(height, width, halo_of(arch), arch.multiple, largest, whole_rows=instance)
         norms: dict[str, tuple[Array, Array]] = {}
         if instance and len(tiles) > 1:
             for name in self._normalised:
@@ -335,8 +336,9 @@ def normalise(z: Array, scale: Array, shift: Array, threads: int | None) -> Arra
     """max(z · scale + shift, 0) per channel, in place."""
     kernels = compiled("sauvolanet.net.feature_kernels")
     if kernels is None:
-        return np.maximum(z * scale + shift, 0)
-    run_bands(len(z), threads, lambda a, b: kernels.normalise(z[a:b], scale, shift), pieces=4)
+        z = np.maximum(z * scale + shift, 0)
+    else:
+        run_bands(len(z), threads, lambda a, b: kernels.normalise(z[a:b], scale, shift), pieces=4)
     return z
 
 

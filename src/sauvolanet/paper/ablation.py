@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -47,7 +47,8 @@ def sauvola_ink(gray: Gray, *, window: int, k: float, r: float, scaling: str) ->
     """Sauvola's ink (bool, True = ink) of gray/255, or of gray scaled by the page's minimum and maximum."""
     low, high = PageNumbers.of(gray).extremes() if scaling == "minmax" else (0, 255)
     base, slope = np.float32(1 - k), np.float32(k / (r * max(high - low, 1)))
-    return local_threshold(gray, window, lambda rows, m, s: (m - low) * (base + slope * s) + low, 1, ink=True)
+    ink = local_threshold(gray, window, lambda rows, m, s: (m - low) * (base + slope * s) + low, 1, ink=True)
+    return cast(Ink, ink)
 
 
 # -- training ------------------------------------------------------------------------------------------------------
@@ -87,7 +88,7 @@ class Samples:
             for column, value in zip(columns, values, strict=True):
                 column.append(value)
         weight = np.full(len(self.names) * PIXELS, 1 / (len(self.names) * PIXELS), np.float32)
-        return Pixels(*(np.concatenate(column) for column in columns), weight)
+        return Pixels(*[*(np.concatenate(column) for column in columns), weight])
 
     def without(self, pixels: Pixels, name: str) -> Pixels:
         """The pixels of all sets but one."""
@@ -136,7 +137,7 @@ class Trainings:
                 "metrics": metrics,
             }
             ink = partial(sauvola_ink, window=row.window, k=k, r=r, scaling=row.scaling)
-            found[name] = self.work.cell(f"single-{row}-{name}", depends, lambda p=pages, i=ink: _score(p, i, metrics))
+            found[name] = self.work.cell(f"single-{row}-{name}", depends, partial(_score, pages, ink, metrics))
         return None if values is None or None in found.values() else found  # type: ignore[return-value]
 
 

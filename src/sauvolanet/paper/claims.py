@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
 from .. import net
-from ..datasets import read_gray, read_truth
+from ..datasets import Page, read_gray, read_truth
 from ..explain import explain
 from ..metrics import fm
 from ..windows import Ink
@@ -42,19 +43,21 @@ def _verdict(holds: bool) -> str:
 def _training(work: Work) -> Iterator[Claim]:
     """Table 2's three trends."""
     trainings = Trainings(work)
-    by_preset: dict[str, dict[tuple[bool, bool], float | None]] = {}
+    by_preset: dict[str, dict[tuple[bool, bool], Any]] = {}  # FM, None where it is not there yet
     for printed, row in table2_rows():
         found = leave_one_out(trainings.scores(row), LEFT_OUT)
-        by_preset.setdefault(printed["preset"], {})[printed["train_k"], printed["train_r"]] = found and found[0]
+        by_preset.setdefault(printed["preset"], {})[printed["train_k"], printed["train_r"]] = (
+            found[0] if found else None
+        )
     texts = ("The library presets do not work well.", "Training k or r is better than neither, both better than one.",
              "Trained k and r differ between window sizes.")  # fmt: skip
     if any(v is None for fms in by_preset.values() for v in fms.values()):
         yield from ((text, _WAIT, "Table 2") for text in texts)
         return
-    gains = {p: f[True, True] - f[False, False] for p, f in by_preset.items()}  # type: ignore[operator]
+    gains = {p: f[True, True] - f[False, False] for p, f in by_preset.items()}
     yield texts[0], _verdict(min(gains.values()) > 1), "FM gained by training both: " + _listed(gains, "+.1f")
-    chains = {p: (f[False, False], max(f[True, False], f[False, True]), f[True, True]) for p, f in by_preset.items()}  # type: ignore[type-var]
-    ordered = {p: a < b < c for p, (a, b, c) in chains.items()}  # type: ignore[operator]
+    chains = {p: (f[False, False], max(f[True, False], f[False, True]), f[True, True]) for p, f in by_preset.items()}
+    ordered = {p: a < b < c for p, (a, b, c) in chains.items()}
     figures = "; ".join(
         f"{p} {a:.1f} {'<' if a < b else '≥'} {b:.1f} {'<' if b < c else '≥'} {c:.1f}"
         for p, (a, b, c) in chains.items()
@@ -94,7 +97,7 @@ def _windows(work: Work) -> Iterator[Claim]:
     if None in networks.values():
         yield text, _WAIT, "`sauvolanet paper table3 --networks leave-one-out`"
     else:
-        curve = [s[0] for s in networks.values() if s]
+        curve = [s[0] for s in networks.values() if s and s[0] is not None]
         yield (
             text,
             _verdict(all(a < b for a, b in pairwise(curve))),
@@ -113,22 +116,22 @@ def regions(truth: Ink) -> dict[str, Ink]:
 
 def looked_at(work: Work, model: str = "original") -> list[dict[str, Any]] | None:
     """Per test page: FM of T and of every single window's threshold, and how often each window is preferred where."""
+
+    def look(pages: list[Page]) -> list[dict[str, Any]]:
+        return [_look(page, model) for page in pages]
+
     found: list[dict[str, Any]] = []
     for name in ("DIBCO2011", "DIBCO2014", "DIBCO2016"):
         pages = work.pages(name)
         depends = {"pages": fingerprint(pages), "weights": net.load(model).about["sha256"]}
-        part = (
-            work.cell(f"steps-{model}-{name}", depends, lambda p=pages: [_look(page, model) for page in p])
-            if pages
-            else None
-        )
+        part = work.cell(f"steps-{model}-{name}", depends, partial(look, pages)) if pages else None
         if part is None:
             return None
         found += part
     return found
 
 
-def _look(page: Any, model: str) -> dict[str, Any]:
+def _look(page: Page, model: str) -> dict[str, Any]:
     gray = read_gray(page)
     truth = read_truth(page, gray.shape)
     steps = explain(gray, model=model, invert="no")

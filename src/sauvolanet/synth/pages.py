@@ -92,7 +92,8 @@ class Optics:
 
 def _truth(coverage: Field, optics: Optics) -> Ink:
     seen = optics.enlarge(optics.see(coverage), *coverage.shape)
-    return np.greater_equal(seen, np.maximum(EDGE * largest(seen, 3), FAINTEST))
+    ink: Ink = np.greater_equal(seen, np.maximum(EDGE * largest(seen, 3), FAINTEST))
+    return ink
 
 
 def _paper(rng: np.random.Generator, kind: Kind, shape: paper.Shape) -> Field:

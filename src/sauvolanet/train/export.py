@@ -24,7 +24,8 @@ def to_model(net: SauvolaNet, name: str, scaling: dict[str, Any], training: dict
     with torch.no_grad():
         for layer, *_, normalised, _ in net.architecture.convolutions():
             conv = net.convs[layer.replace(".", "_")]
-            weight, bias = conv.weight, conv.beta
+            weight: torch.Tensor = conv.weight
+            bias: torch.Tensor = conv.beta
             if normalised and net.architecture.norm == "batch":
                 gain = conv.gamma / torch.sqrt(conv.variance + EPSILON)
                 weight, bias = weight * gain[:, None, None, None], bias - conv.mean * gain

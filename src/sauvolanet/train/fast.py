@@ -195,14 +195,14 @@ class Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, change: Tensor | None, mean: Tensor, deviation: Tensor, k: Tensor, r: Tensor,
                 constants: Tensor) -> Tensor:  # fmt: skip
-        m, d, *rest = (_array(t) for t in (mean, deviation, k, r, constants))
+        m, d, ks, rs, cs = (_array(t) for t in (mean, deviation, k, r, constants))
         a = _array(logits)
         b = None if change is None else _array(change)
-        attention = np.empty((*a.shape[:3], len(rest[0]) + len(rest[2])), np.float32)
+        attention = np.empty((*a.shape[:3], len(ks) + len(cs)), np.float32)
         threshold = np.empty(a.shape[:3], np.float32)
-        _over_batch(len(a), lambda n: attend(a[n], None if b is None else b[n], m[n], d[n], *rest, attention[n],
-                                             threshold[n]))  # fmt: skip
-        ctx.kept = (m, d, rest, attention, threshold, a.shape, None if b is None else b.shape)
+        _over_batch(len(a), lambda n: attend(a[n], None if b is None else b[n], m[n], d[n], ks, rs, cs,
+                                             attention[n], threshold[n]))  # fmt: skip
+        ctx.kept = (m, d, (ks, rs, cs), attention, threshold, a.shape, None if b is None else b.shape)
         return torch.from_numpy(threshold)
 
     @staticmethod

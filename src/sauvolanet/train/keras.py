@@ -61,8 +61,10 @@ def _read(file: Any, path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     if len(k) != len(windows) or len(r) != len(windows):
         raise BadModel(f"{path}: {len(windows)} windows but {len(k)} values of k and {len(r)} of r")
     numbers = sum(w.size for w in weights.values()) + k.size + r.size + alpha.size
-    training = {"partition": "unknown", "train": [], "validate": [], "preset": "authors", "seed": None, "steps": None,
-                "patches": None, "command": None, "data_sha256": None, "versions": {}}  # fmt: skip
+    training: dict[str, Any] = {
+        "partition": "unknown", "train": [], "validate": [], "preset": "authors", "seed": None, "steps": None,
+        "patches": None, "command": None, "data_sha256": None, "versions": {},
+    }  # fmt: skip
     about = describe("original", architecture, [float(v) for v in k], [float(v) for v in r], float(alpha[0]),
                      {"kind": "minmax"}, numbers, "MIT", "Copyright (c) 2021 Leedeng",
                      "the checkpoint published by the authors (repository Leedeng/SauvolaNet)", training)  # fmt: skip

@@ -6,6 +6,7 @@ Read beside section 3 of the paper. Arrays are (N, H, W, …) throughout; gray i
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +23,9 @@ class SauvolaLayer(nn.Module):
     positive : "clamp" keeps k ≥ 0 and r > 0 by clamping after each step, as the authors did; "softplus" stores a
         number whose softplus is the parameter, so that its gradient never dies at zero.
     """
+
+    raw_k: nn.Parameter
+    raw_r: nn.Parameter
 
     def __init__(self, windows: tuple[int, ...], k: float | list[float] = 0.2, r: float | list[float] = 0.5,
                  train_k: bool = True, train_r: bool = True, positive: str = "clamp") -> None:  # fmt: skip
@@ -79,6 +83,9 @@ def window_statistics(gray: Tensor, windows: tuple[int, ...]) -> tuple[Tensor, T
 
 class Conv(nn.Module):
     """A convolution, alone or followed by normalisation and ReLU."""
+
+    mean: Tensor
+    variance: Tensor
 
     def __init__(self, inputs: int, outputs: int, size: int, dilation: int, norm: str | None) -> None:
         super().__init__()
@@ -159,6 +166,8 @@ MOMENTUM = 0.02
 class SauvolaNet(nn.Module):
     """MWS, attention and AST as described by an `Architecture`."""
 
+    constants: Tensor
+
     def __init__(self, architecture: Architecture, *, k: float | list[float] = 0.2, r: float | list[float] = 0.5,
                  alpha: float = 16.0, train_k: bool = True, train_r: bool = True, train_alpha: bool = False,
                  positive: str = "clamp") -> None:  # fmt: skip
@@ -167,7 +176,7 @@ class SauvolaNet(nn.Module):
         self.sauvola = SauvolaLayer(architecture.windows, k, r, train_k, train_r, positive)
         self.raw_alpha = nn.Parameter(torch.tensor(math.log(alpha)), requires_grad=train_alpha)
         self.register_buffer("constants", torch.tensor(architecture.constants, dtype=torch.float32))
-        self.convs = nn.ModuleDict({
+        self.convs: Mapping[str, Conv] = nn.ModuleDict({  # type: ignore[assignment]  # torch has no ModuleDict[Conv]
             name.replace(".", "_"): Conv(i, o, size, dilation, architecture.norm if norm else None)
             for name, i, o, size, dilation, norm, _ in architecture.convolutions()
         })  # fmt: skip

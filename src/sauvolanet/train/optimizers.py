@@ -44,14 +44,14 @@ class Muon(torch.optim.Optimizer):
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        self._update(p, group["lr"], group["weight_decay"])
+                        self._update(p, p.grad, group["lr"], group["weight_decay"])
         finally:
             torch.set_num_threads(threads)
 
-    def _update(self, p: Tensor, rate: float, weight_decay: float) -> None:
+    def _update(self, p: Tensor, grad: Tensor, rate: float, weight_decay: float) -> None:
         momentum = self.state[p].setdefault("momentum", torch.zeros_like(p))
-        momentum.lerp_(p.grad, 1 - MOMENTUM)
-        update = orthogonal(p.grad.lerp(momentum, MOMENTUM).flatten(1))
+        momentum.lerp_(grad, 1 - MOMENTUM)
+        update = orthogonal(grad.lerp(momentum, MOMENTUM).flatten(1))
         p.mul_(1 - rate * weight_decay)
         p.add_(update.view_as(p), alpha=-rate * 0.2 * max(update.shape) ** 0.5)
 

@@ -126,7 +126,7 @@ class Patches:
     def batch(self, step: int, indices: range) -> Batch:
         """The patches of one step (a part of them when several processes share the step)."""
         parts = [self.patch(step, i) for i in indices]
-        return Batch(*(np.stack([p[n] for p in parts]) for n in range(6)))
+        return Batch(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
 
     def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, Ink, np.float32]:
         """One patch: scaled gray, mean, deviation, features, truth, share of ink on its page."""
@@ -185,7 +185,7 @@ class Patches:
             gray = np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BICUBIC))
             coverage = Image.fromarray(truth.astype(np.uint8) * 255).resize(size, Image.Resampling.BICUBIC)
             truth = np.asarray(coverage) >= 128
-            spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))  # type: ignore[assignment]
+            spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))
         if s.show_through and rng.random() < s.show_through:
             gray = self._show_through(rng, gray, sheet.contrast)
         gray, numbers = self._weather(rng, gray, numbers)

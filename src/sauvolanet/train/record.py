@@ -124,7 +124,10 @@ def draw_curve(history: list[dict[str, Any]], path: Path) -> None:
         for name in sets:
             width = 2.5 if name == "fm" else 0.8
             right.plot(
-                [row["step"] for row in history], [row.get(name) for row in history], linewidth=width, label=name
+                [row["step"] for row in history],
+                [row.get(name, np.nan) for row in history],
+                linewidth=width,
+                label=name,
             )
         right.legend(fontsize=7, loc="lower right")
     with atomic(path) as file:
