@@ -22,7 +22,7 @@ from ..page import PageNumbers
 from ..windows import Gray, Ink, local_threshold, mean_deviation
 from .cells import METRICS, Rows, Work, fingerprint, means
 from .fit import ALPHA, Pixels, fit
-from .networks import network_on_stated, networks_left_out
+from .networks import networks
 from .tables import PRINTED, SCORES, Section, beside
 
 PATCH, PATCHES, PIXELS, SEED = 256, 16, 400, 1  # side of a patch, patches per page, pixels per patch
@@ -270,16 +270,9 @@ def table3(work: Work) -> Section:
                 scores = [slip["meant"] if v == slip["printed"] else v for v in scores]
         if len(windows) == 1:
             found = trainings.scores(Single(windows[0]))
-        elif work.networks == "stated":
-            found, what = (
-                network_on_stated(work, len(windows)),
-                f"network, stated partition, {work.steps} steps of {work.preset}",
-            )
         else:
-            found, what = (
-                networks_left_out(work, len(windows)),
-                f"network, leave one out, {work.steps} steps of {work.preset}",
-            )
+            how, found = networks(work, len(windows))
+            what = f"network, {how}"
         every = leave_one_out(found)
         names = ", ".join(map(str, windows))
         section.rows.append([names, what, *beside(leave_one_out(found, LEFT_OUT), scores), every and every[0]])

@@ -11,6 +11,13 @@ from ..net.architecture import PAPER
 from .cells import METRICS, Rows, Work, fingerprint, page_rows
 
 
+def networks(work: Work, count: int) -> tuple[str, dict[str, Rows] | None]:
+    """How the networks with the first ``count`` windows are trained, in words, and their page scores by set."""
+    stated = work.networks == "stated"
+    rows = (network_on_stated if stated else networks_left_out)(work, count)
+    return f"{'stated partition' if stated else 'leave one out'}, {work.steps} steps of {work.preset}", rows
+
+
 def networks_left_out(work: Work, count: int) -> dict[str, Rows] | None:
     """Page scores by set of networks with the first ``count`` windows, each trained on the other sets."""
     found = {
