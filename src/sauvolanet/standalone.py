@@ -280,7 +280,10 @@ def _attention(graph: _Graph, model: Model, features: str, seen: str, size: str 
     if size is not None and arch.multiple > 1:
         x = node("Slice", x, graph.constant([0, 0], np.int64), size, graph.constant([2, 3], np.int64))
     if arch.refine:
-        x = node("Add", x, convolution("refine1", convolution("refine0", node("Concat", x, seen, axis=1))))
+        change = node("Concat", x, seen, axis=1)
+        for name in arch.refinement:
+            change = convolution(name, change)
+        x = node("Add", x, change)
     return node("Softmax", x, axis=1, name="attention")
 
 

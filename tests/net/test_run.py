@@ -16,7 +16,7 @@ from sauvolanet.synth import page
 
 conv_kernels = pytest.importorskip("sauvolanet.net.conv_kernels", reason="numba is not installed")
 
-U = Architecture(kind="u", widths=((8, 16), (24,), (16,)), dilations=((1, 1), (1,), (2,)), norm="batch", fold=2, head=1, refine=8,
+U = Architecture(kind="u", widths=((8, 16), (24,), (16,)), dilations=((1, 1), (1,), (2,)), norm="batch", fold=2, head=1, refine=(8, 16),
                  features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0))  # fmt: skip
 CHAIN = Architecture(widths=((8, 16),), dilations=((1, 2),), windows=(7, 15))
 MANY = Architecture(widths=((8,),), dilations=((1,),), windows=tuple(range(3, 23, 2)))  # more choices than lanes
@@ -104,7 +104,7 @@ def test_threads_do_not_change_the_result(model: Model, threads: int) -> None:
 
 def test_the_halo_is_large_enough_and_not_much_larger() -> None:
     """A change of the page beyond the halo of a core does not reach it (with small windows); one inside does."""
-    arch = Architecture(kind="u", widths=((8,), (8,), (8,)), dilations=((1,), (1,), (1,)), norm="batch", fold=2, head=3, refine=8,
+    arch = Architecture(kind="u", widths=((8,), (8,), (8,)), dilations=((1,), (1,), (1,)), norm="batch", fold=2, head=3, refine=(8,),
                         features=("gray",), windows=(3, 5, 7), constants=())  # fmt: skip
     model = random_model(arch)
     halo, core = halo_of(arch), 96

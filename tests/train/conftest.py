@@ -15,7 +15,7 @@ from sauvolanet.net.architecture import Architecture
 from sauvolanet.synth import page
 from sauvolanet.train.settings import PRESETS, Settings
 
-TINY = Architecture(kind="u", widths=((8,), (8,)), dilations=((1,), (1,)), norm="batch", fold=2, head=1, refine=8,
+TINY = Architecture(kind="u", widths=((8,), (8,)), dilations=((1,), (1,)), norm="batch", fold=2, head=1, refine=(8,),
                     features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0))  # fmt: skip
 
 

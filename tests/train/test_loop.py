@@ -262,7 +262,7 @@ def test_a_run_takes_the_network_of_its_first_model(pairs: Path, tmp_path: Path)
     settings = settings_from_json(state["settings"])
     assert settings.architecture == PAPER and settings.scaling == {"kind": "minmax"}
     assert all(np.isfinite(v).all() for v in weights_of(tmp_path / "run").values())  # two of its k are zero
-    assert main([*command, "--set", "architecture.refine=8", "--out", str(tmp_path / "other")]) == 2
+    assert main([*command, "--set", "architecture.refine=[8]", "--out", str(tmp_path / "other")]) == 2
 
 
 def test_a_model_says_how_it_was_made(pairs: Path, tmp_path: Path) -> None:
@@ -348,8 +348,8 @@ def test_the_rate_warms_up_stays_and_falls(tiny: Settings) -> None:
 def test_settings_survive_json_and_take_changes() -> None:
     for s in PRESETS.values():
         assert settings_from_json(json.loads(json.dumps(s.to_json()))) == s
-    changed = with_changes(PRESETS["swift"], {"rate": "1e-3", "architecture.refine": "8", "leave_out": "DIBCO2018"})
-    assert (changed.rate, changed.architecture.refine, changed.leave_out) == (1e-3, 8, ("DIBCO2018",))
+    changed = with_changes(PRESETS["swift"], {"rate": "1e-3", "architecture.refine": "[8, 8]", "leave_out": "DIBCO2018"})
+    assert (changed.rate, changed.architecture.refine, changed.leave_out) == (1e-3, (8, 8), ("DIBCO2018",))
     with pytest.raises(UsageError, match="did you mean"):
         with_changes(PRESETS["swift"], {"rat": "1"})
     with pytest.raises(UsageError, match="must be like"):

@@ -47,7 +47,7 @@ def test_compiled_steps_have_the_values_and_gradients_of_torch(
     torch.manual_seed(0)
     net = SauvolaNet(arch).double().float()
     if arch.refine:
-        torch.nn.init.normal_(net.convs["refine1"].weight, std=0.3)
+        torch.nn.init.normal_(net.convs[arch.refinement[-1]].weight, std=0.3)
     gray = torch.rand(3, 32, 32)
     mean, deviation = window_statistics(gray, arch.windows)
     seen = torch.rand(3, 32 // arch.fold, 32 // arch.fold, arch.inputs)

@@ -13,8 +13,9 @@ pytest.importorskip("torch")
 
 from sauvolanet.datasets import check, find
 from sauvolanet.errors import BadData
+from sauvolanet.page import PageNumbers
 from sauvolanet.synth import page
-from sauvolanet.train.patches import Patches, Sheet, load_sheets
+from sauvolanet.train.patches import Patches, Sheet, _border, load_sheets
 from sauvolanet.train.settings import Settings
 
 
@@ -33,6 +34,22 @@ def test_show_through_darkens_paper_and_leaves_the_truth(tiny: Settings) -> None
     assert changed >= 10
     small = [Sheet("mine", "s", *page(9, kind="letter", height=64, width=64))]
     assert Patches(small, plain)._show_through(np.random.default_rng(1), gray, 0.5).shape == gray.shape
+
+
+def test_beyond_the_border_of_a_page_there_is_no_ink() -> None:
+    gray, truth = page(1, kind="letter", height=160, width=180)
+    numbers = PageNumbers.of(gray)
+    shares = []
+    for seed in range(20):
+        made, ink, counted = _border(np.random.default_rng(seed), gray, truth, (20, 30), 100, numbers)
+        beyond = made != gray
+        assert made.dtype == np.uint8 and not (ink & beyond).any()
+        assert np.array_equal(ink[~beyond], truth[~beyond] & ink[~beyond])  # nothing is ink that was not
+        inner = (slice(20, 120), slice(30, 130))
+        shares.append(beyond[inner].mean())
+        assert counted.histogram.sum() == pytest.approx(numbers.histogram.sum(), rel=0.01)
+        assert counted.percentile(5) <= numbers.percentile(5)
+    assert max(shares) > 0.3 and min(shares) < 0.1  # patches keep most of their page
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ A network is a chain of stages. Each *level* is a list of 3×3 convolutions with
 the page is halved by maximum pooling; on the way up a 1×1 convolution brings the deeper level to the width above, it is
 enlarged (nearest), added, and convolved once more. A 3×3 or 1×1 *head* gives one logit per choice and pixel; with
 ``fold`` 2 the whole U works on 2×2 pixels folded into channels and the head unfolds them. An optional *refinement* of
-two 3×3 convolutions at full resolution corrects the logits. The attention is the softmax of the logits over the
+3×3 convolutions at full resolution corrects the logits. The attention is the softmax of the logits over the
 choices: the Sauvola threshold of each window, and the constants.
 
 The paper's PWA is the case of one level, no folding, instance normalisation and no constants.
@@ -32,7 +32,7 @@ class Architecture:
     features: tuple[str, ...] = ("gray",)  # what the attention sees: see FEATURES
     fold: int = 1  # 1, or 2: two by two pixels become channels
     head: int = 3  # side of the head's convolution
-    refine: int = 0  # width of the refinement at full resolution; 0 = none
+    refine: tuple[int, ...] = ()  # filters of the refinement's convolutions before its last; () = no refinement
 
     windows: tuple[int, ...] = field(default=(7, 15, 23, 31, 39, 47, 55, 63))
     constants: tuple[
@@ -40,6 +40,8 @@ class Architecture:
     ] = ()  # extra choices: constant thresholds on the scaled gray, below all of it = paper, above = ink
 
     def __post_init__(self) -> None:
+        if isinstance(self.refine, int):  # one width, as it was written when there was one such convolution
+            object.__setattr__(self, "refine", (self.refine,) if self.refine else ())
         shape = [len(level) for level in self.widths]
         if (
             self.kind not in ("chain", "u")
@@ -122,9 +124,16 @@ class Architecture:
             width = above
         found.append(("head", width, self.choices * self.fold**2, self.head, 1, False, self.fold))
         if self.refine:
-            found.append(("refine0", self.refine_inputs, self.refine, 3, 1, True, 1))
-            found.append(("refine1", self.refine, self.choices, 3, 1, False, 1))
+            width = self.refine_inputs
+            for name, out in zip(self.refinement, (*self.refine, self.choices), strict=True):
+                found.append((name, width, out, 3, 1, name != self.refinement[-1], 1))
+                width = out
         return found
+
+    @property
+    def refinement(self) -> list[str]:
+        """The names of the refinement's convolutions."""
+        return [f"refine{i}" for i in range(len(self.refine) + 1)] if self.refine else []
 
     @property
     def macs_per_pixel(self) -> float:

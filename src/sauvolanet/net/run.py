@@ -88,7 +88,7 @@ def halo_of(arch: Architecture) -> int:
 
     Follows the cells that the first row of a core needs, from the output back to the features.
     """
-    need = 2 if arch.refine else 0
+    need = len(arch.refinement)
     need = -(-need // arch.fold) + arch.head // 2  # in cells of the level
     deepest = len(arch.widths) - 1
 
@@ -293,7 +293,7 @@ class Network:
         threshold = np.empty(shape, np.float32)
         attention = np.empty((*shape, arch.choices if keep else 0), np.float32)
         constants = np.asarray(arch.constants, np.float32)
-        margin = 2 if arch.refine else 0
+        margin = len(arch.refinement)
 
         def work(begin: int, end: int) -> None:
             for a in range(begin, end, BAND):
@@ -303,9 +303,10 @@ class Network:
                 here = (slice(rows.start + a, rows.start + b), columns)
                 inner = (slice(here[0].start - top, here[0].stop - top), columns, slice(arch.choices))
                 if arch.refine:
-                    first, last = inner[0].start, inner[0].stop
-                    x = convolve(logits, self.layers["refine0"], 1, max(first - 1, 0), min(last + 1, len(logits)))
-                    change = convolve(x, self.layers["refine1"], 1, first, last)[inner]
+                    first, last, x = inner[0].start, inner[0].stop, logits
+                    for more, name in zip(reversed(range(margin)), arch.refinement, strict=True):
+                        x = convolve(x, self.layers[name], 1, max(first - more, 0), min(last + more, len(logits)))
+                    change = x[inner]
                 attend(logits[inner], change, mean[here], deviation[here], self.k, self.r, constants, attention[a:b],
                        threshold[a:b])  # fmt: skip
 

@@ -181,7 +181,7 @@ class SauvolaNet(nn.Module):
             for name, i, o, size, dilation, norm, _ in architecture.convolutions()
         })  # fmt: skip
         if architecture.refine:
-            nn.init.zeros_(self.convs["refine1"].weight)
+            nn.init.zeros_(self.convs[architecture.refinement[-1]].weight)
 
     @property
     def alpha(self) -> Tensor:
@@ -224,7 +224,10 @@ class SauvolaNet(nn.Module):
         if arch.refine:
             near = [mean[..., i] for i in arch.refine_indices]
             seen = torch.stack([gray, *(gray - m for m in near)], -1)
-            logits = logits + self.convs["refine1"](self.convs["refine0"](torch.cat([logits, seen], -1)))
+            change = torch.cat([logits, seen], -1)
+            for name in arch.refinement:
+                change = self.convs[name](change)
+            logits = logits + change
         return logits
 
     def forward(self, gray: Tensor, mean: Tensor, deviation: Tensor, features: Tensor) -> Tensor:
@@ -240,7 +243,11 @@ class SauvolaNet(nn.Module):
             if arch.fold > 1 or arch.refine:
                 logits = fast.Unfold.apply(logits, gray, mean, arch)
             if arch.refine:
-                change = self.convs["refine1"].padded(self.convs["refine0"](logits))
+                *first, last = (self.convs[name] for name in arch.refinement)
+                change = logits
+                for conv in first:
+                    change = conv(change)
+                change = last.padded(change)
             return fast.Attend.apply(logits, change, mean, deviation, k, r, self.constants)
         attention = self._logits(x, gray, mean).softmax(-1)
         surfaces = self.sauvola(mean, deviation)

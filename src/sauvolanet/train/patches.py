@@ -188,6 +188,8 @@ class Patches:
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))
         if s.show_through and rng.random() < s.show_through:
             gray = self._show_through(rng, gray, sheet.contrast)
+        if s.border and rng.random() < s.border:
+            gray, truth, numbers = _border(rng, gray, truth, spot, s.patch, numbers)
         gray, numbers = self._weather(rng, gray, numbers)
         place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
         return gray, truth, place, numbers, sheet.share
@@ -248,6 +250,27 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
     return ((wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000) >> 16).astype(
         np.uint8
     )
+
+
+def _border(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int, int], side: int,
+            numbers: PageNumbers) -> tuple[Gray, Ink, PageNumbers]:  # fmt: skip
+    """The page ends at a line through the patch; beyond it something dark lies, which is not ink.
+
+    spot, side : the patch in the region. The page's numbers count what lies beyond as 1 to 20 % of the page.
+    """
+    y, x = np.indices(gray.shape, np.float32)
+    away, along = (y - spot[0], x - spot[1]) if rng.random() < 0.5 else (x - spot[1], y - spot[0])
+    if rng.random() < 0.5:
+        away = side - away
+    beyond = away < side * np.float32(rng.uniform(0, 0.4)) + along * np.float32(rng.uniform(-0.06, 0.06))
+    slope = rng.uniform(-0.15, 0.15, 2) / side
+    ground = _paper(gray) * (rng.uniform(0, 0.65) + slope[0] * (y - spot[0]) + slope[1] * (x - spot[1]))
+    grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(0, 6))
+    ground = np.clip(np.rint(ground + grain), 0, 255).astype(np.uint8)
+    share = rng.uniform(0.01, 0.2)
+    more = PageNumbers.of(np.ascontiguousarray(ground)).histogram * (numbers.histogram.sum() * share / ground.size)
+    counts = numbers.histogram * (1 - share) + more
+    return np.where(beyond, ground, gray), truth & ~beyond, PageNumbers(np.rint(counts).astype(np.int64))
 
 
 def _paper(gray: Gray) -> np.float32:

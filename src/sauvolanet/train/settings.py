@@ -12,7 +12,7 @@ from ..net.architecture import PAPER, Architecture
 
 SWIFT = Architecture(
     kind="u", widths=((24, 24), (24, 24), (32, 32), (48, 48)), dilations=((1, 1),) * 4, norm="batch",
-    features=("gray", "mean", "deviation", "numbers"), fold=2, head=1, refine=8,
+    features=("gray", "mean", "deviation", "numbers"), fold=2, head=1, refine=(8,),
     windows=(7, 15, 31, 63, 127),
     constants=(-0.2, 1.0),  # the first below every gray, so that it means paper even where it is not chosen alone
 )  # fmt: skip
@@ -46,6 +46,7 @@ class Settings:
     noise: float = 0.0  # share of patches with noise
     blur: float = 0.0  # share of patches that are blurred
     show_through: float = 0.0  # share of patches through which another page shows from behind
+    border: float = 0.0  # share of patches in which the page ends, and the scanner's bed or a desk begins
     synthetic: float = 0.0  # share of patches cut from synthetic pages
     # optimisation
     steps: int = 8000
@@ -98,11 +99,12 @@ PRESETS: dict[str, Settings] = {
     # "ink" whatever the gray (threshold below black on flat paper; above white)
     "better": Settings(
         preset="better", train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True, least_text=0.01,
-        text_share=0.7, rescale=0.2, tone=0.25, colour=0.3, noise=0.1, blur=0.05, show_through=0.05, steps=4_000,
+        text_share=0.7, rescale=0.2, tone=0.25, colour=0.3, noise=0.1, blur=0.05, show_through=0.05, steps=2_400,
         optimizer="muon", rate=3e-3, warmup=100, decay=0.7, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.998,
         loss="dice", alpha=8.0, train_alpha=True, k=(1.5, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
         r=(1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.02), positive="softplus",
-        set_weights={"Bickley": 0.3, "Synchromedia": 0.3}, validate_every=500, checkpoint_every=200,
+        set_weights={"Bickley": 0.3, "Synchromedia": 0.25, "Monk": 0.5, "PHIBD": 0.7}, validate_every=800,
+        checkpoint_every=200,
     ),
     # the second network
     "swift": Settings(
@@ -118,7 +120,7 @@ PRESETS: dict[str, Settings] = {
 
 
 def with_changes(settings: Settings, changes: dict[str, str]) -> Settings:
-    """Settings with some values given as text (``rate=2e-3``, ``architecture.refine=16``), JSON where it is a list."""
+    """Settings with some values given as text (``rate=2e-3``, ``architecture.refine=[16]``), JSON where it is a list."""
     known = {f.name for f in fields(Settings)} - {"preset", "architecture"}
     inner = {f"architecture.{f.name}" for f in fields(Architecture)}
     for name, text in changes.items():
