@@ -48,7 +48,7 @@ def test_beyond_the_border_of_a_page_there_is_no_ink() -> None:
         inner = (slice(20, 120), slice(30, 130))
         shares.append(beyond[inner].mean())
         assert counted.histogram.sum() == pytest.approx(numbers.histogram.sum(), rel=0.01)
-        assert counted.percentile(5) <= numbers.percentile(5)
+        assert counted.percentile(50) <= numbers.percentile(50)
     assert max(shares) > 0.3 and min(shares) < 0.1  # patches keep most of their page
 
 
