@@ -56,7 +56,7 @@ class Settings:
     def hash(self, binarizer: Binarizer) -> str:
         """Same hash, same input: same bytes."""
         b = binarizer
-        shape = [b.name, b.model.about["sha256"] if b.model else b.params, b.strength, b.invert, b.despeckle, b.quality,
+        shape = [b.name, b.model.digest if b.model else b.params, b.strength, b.invert, b.despeckle, b.quality,
                  b.enlarge, self.format, self.keep_gray, self.dpi]  # fmt: skip
         return hashlib.sha256(json.dumps(shape, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

@@ -47,6 +47,12 @@ class Model:
         self.weights = dict(weights)
 
     @cached_property
+    def digest(self) -> str:
+        """Same digest, same results: of the weights and of what the description says of how they are used."""
+        used = [self.about[n] for n in ("architecture", "windows", "k", "r", "constants", "scaling", "sha256")]
+        return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
     def network(self) -> Network:
         """The network with its weights packed for the kernels."""
         layers = {}

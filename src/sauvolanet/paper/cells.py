@@ -116,7 +116,7 @@ class Work:
             return None
         depends: dict[str, Any] = {"pages": fingerprint(pages), "metrics": METRICS}
         if model:
-            depends["weights"] = net.load(model).about["sha256"]
+            depends["weights"] = net.load(model).digest
         elif method:
             depends["method"] = [method, digest(Path(inspect.getfile(classic.METHODS[method].function)))]
         elif predictions:

@@ -120,7 +120,7 @@ def looked_at(work: Work, model: str = "original") -> list[dict[str, Any]] | Non
     found: list[dict[str, Any]] = []
     for name in ("DIBCO2011", "DIBCO2014", "DIBCO2016"):
         pages = work.pages(name)
-        depends = {"pages": fingerprint(pages), "weights": net.load(model).about["sha256"]}
+        depends = {"pages": fingerprint(pages), "weights": net.load(model).digest}
         part = work.cell(f"steps-{model}-{name}", depends, partial(look, pages)) if pages else None
         if part is None:
             return None

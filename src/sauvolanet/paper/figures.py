@@ -79,7 +79,7 @@ def speeds(work: Work, measure: bool) -> dict[str, Any] | None:
     pages = work.pages("DIBCO2011")
     machine = {"processor": _processor(), "cores": cores()}
     names = [*models(work)[0], *(n for n in classic.METHODS if classic.available(classic.METHODS[n]))]
-    weights = {n: net.load(n).about["sha256"] for n in models(work)[0]}
+    weights = {n: net.load(n).digest for n in models(work)[0]}
     depends = {"pages": fingerprint(pages), "machine": machine, "names": names, "weights": weights, "rounds": ROUNDS}
 
     def compute() -> dict[str, Any]:
@@ -209,7 +209,7 @@ def figure4(work: Work) -> Section:
         depends = {
             "page": fingerprint([page]),
             "names": names,
-            "weights": [net.load(n).about["sha256"] for n in models(work)[0]],
+            "weights": [net.load(n).digest for n in models(work)[0]],
         }
         found = (
             work.cell(f"figure4-{printed['row']}", depends, partial(_draw_sheet, work, page, printed["row"], names))
