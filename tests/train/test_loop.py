@@ -348,7 +348,9 @@ def test_the_rate_warms_up_stays_and_falls(tiny: Settings) -> None:
 def test_settings_survive_json_and_take_changes() -> None:
     for s in PRESETS.values():
         assert settings_from_json(json.loads(json.dumps(s.to_json()))) == s
-    changed = with_changes(PRESETS["swift"], {"rate": "1e-3", "architecture.refine": "[8, 8]", "leave_out": "DIBCO2018"})
+    changed = with_changes(
+        PRESETS["swift"], {"rate": "1e-3", "architecture.refine": "[8, 8]", "leave_out": "DIBCO2018"}
+    )
     assert (changed.rate, changed.architecture.refine, changed.leave_out) == (1e-3, (8, 8), ("DIBCO2018",))
     with pytest.raises(UsageError, match="did you mean"):
         with_changes(PRESETS["swift"], {"rat": "1"})

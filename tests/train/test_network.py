@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from sauvolanet.errors import UsageError
 from sauvolanet.net import load
 from sauvolanet.net.architecture import PAPER, Architecture
 from sauvolanet.synth import page
 from sauvolanet.train import fast
-from sauvolanet.train.export import difference, to_model
+from sauvolanet.train.export import difference, halfway, to_model
 from sauvolanet.train.loop import build, from_model
 from sauvolanet.train.network import SauvolaNet, window_statistics
 from sauvolanet.train.settings import PRESETS
@@ -91,6 +92,18 @@ def test_export_folds_the_normalisation() -> None:
     model = to_model(net, "tiny", PRESETS["swift"].scaling, {})
     gray, _ = page(4, kind="print", height=160, width=200)
     assert difference(net, model, gray) < 1e-4
+
+
+def test_half_the_way_back() -> None:
+    one, other = (to_model(SauvolaNet(TINY, k=k), name, {"kind": "minmax"}, {}) for k, name in ((0.1, "a"), (0.3, "b")))
+    middle = halfway(one, other)
+    assert middle.about["k"] == pytest.approx([0.2] * len(TINY.windows))
+    assert middle.about["training"] == {"halfway_to": "b"} and middle.name == "a"
+    for name, weight in middle.weights.items():
+        np.testing.assert_allclose(weight, (one.weights[name] + other.weights[name]) / 2)
+    for stranger in (to_model(SauvolaNet(PAPER), "c", {"kind": "minmax"}, {}), to_model(SauvolaNet(TINY), "d", {}, {})):
+        with pytest.raises(UsageError, match="no middle"):
+            halfway(one, stranger)
 
 
 def test_export_fetches_the_weights_from_their_device(monkeypatch: pytest.MonkeyPatch) -> None:

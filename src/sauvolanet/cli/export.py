@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--licence", default="", metavar="NAME", help="Terms of the model, such as MIT.")
     parser.add_argument("--copyright", default="", metavar="TEXT", help="Whose model it is.")
+    parser.add_argument(
+        "--halfway-to",
+        metavar="MODEL",
+        help="Go half the way back to this model, from which the run began: it keeps more of what that one knew.",
+    )
     parser.add_argument("--standalone", action="store_true", help="Write a model as one ONNX file.")
 
 
@@ -44,8 +49,9 @@ def _standalone(args: argparse.Namespace) -> int:
     from ..net import load
     from ..standalone import write_standalone
 
-    if args.source or args.licence or args.copyright:
-        raise UsageError("--source, --licence and --copyright are for a run; an ONNX file says what its model says")
+    if args.source or args.licence or args.copyright or args.halfway_to:
+        raise UsageError("--source, --licence, --copyright and --halfway-to are for a run; an ONNX file says what its "
+                         "model says")  # fmt: skip
     model = load(args.run)
     apart = write_standalone(model, args.output, _page(args))
     print(f"{args.output}: {model.name}, threshold within {apart:.1e} gray levels of the runtime's")
@@ -58,13 +64,16 @@ def _export(args: argparse.Namespace) -> int:
         import torch  # noqa: F401
     except ImportError:
         raise MissingExtra("train", "export") from None
+    from ..net import load
     from ..net.model import save
-    from ..train.export import difference
+    from ..train.export import difference, halfway
     from ..train.loop import open_run
 
     job = open_run(args.run)
     model = job.model(Path(args.output).stem, args.source, args.licence, args.copyright)
     apart = difference(job.average, model, _page(args))
+    if args.halfway_to:
+        model = halfway(model, load(args.halfway_to))
     path = save(model.about, model.weights, args.output)
     print(f"{path}: {model.about['parameters']:,} numbers, step {job.step}, threshold within {apart:.1e} of torch's")
     return 0

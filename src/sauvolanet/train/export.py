@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..errors import RunFailed
+from ..errors import RunFailed, UsageError
 from ..net.features import features, page_numbers, page_scale, statistics
 from ..net.model import Model, describe
 from ..page import PageNumbers
@@ -36,6 +36,19 @@ def to_model(net: SauvolaNet, name: str, scaling: dict[str, Any], training: dict
     count = sum(w.size for w in weights.values()) + len(k) + len(r) + 1
     about = describe(name, net.architecture, k, r, alpha, scaling, count, licence, copyright, source, training)
     return Model(about, weights)
+
+
+def halfway(model: Model, other: Model) -> Model:
+    """The model with every number half-way to another model's, as a rule the one its training began with.
+
+    A fine-tuned network that goes half the way back keeps more of what it knew and most of what it learnt.
+    """
+    if model.architecture != other.architecture or model.about["scaling"] != other.about["scaling"]:
+        raise UsageError(f"{model.name} and {other.name} differ in architecture or scaling and have no middle")
+    weights = {name: (w + other.weights[name]) / np.float32(2) for name, w in model.weights.items()}
+    about = {n: [(a + b) / 2 for a, b in zip(model.about[n], other.about[n], strict=True)] for n in ("k", "r")}
+    training = {**model.about["training"], "halfway_to": other.name}
+    return Model({**model.about, **about, "training": training}, weights)
 
 
 def threshold_in_torch(net: SauvolaNet, gray: Gray, scaling: dict[str, Any]) -> npt.NDArray[np.float32]:
