@@ -66,6 +66,7 @@ def _train_network(
     k, r = (v[:count] if isinstance(v, tuple) else v for v in (preset.k, preset.r))
     settings = replace(
         preset, architecture=replace(preset.architecture, windows=PAPER.windows[:count]), k=k, r=r, steps=work.steps,
+        warmup=min(preset.warmup, work.steps // 10),
         train=train, validate=(), hold_out=False, leave_out=(leave_out,) if leave_out else (),
     )  # fmt: skip
     folder = work.out / "runs" / name
