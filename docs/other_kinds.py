@@ -67,6 +67,36 @@ def of_synthetic_pages(models: dict[str, Binarizer]) -> str:
     return "\n".join(lines)
 
 
+def large_letters(stroke: int) -> tuple[np.ndarray, np.ndarray]:
+    """A printed page with three letters H above it, their strokes so many pixels wide; gray, and the ink of the letters."""
+    gray, _ = page(3, kind="print", height=600, width=900)
+    ink = np.zeros(gray.shape, bool)
+    top, bottom = 40, 40 + 4 * stroke
+    for left in (40, 40 + 5 * stroke, 40 + 10 * stroke):
+        ink[top:bottom, left : left + stroke] = ink[top:bottom, left + 2 * stroke : left + 3 * stroke] = True
+        ink[top + 3 * stroke // 2 : top + 5 * stroke // 2, left : left + 3 * stroke] = True
+    around = np.zeros(gray.shape, bool)
+    around[top - 20 : bottom + 20, 20 : 60 + 15 * stroke] = True
+    grain = np.random.default_rng(0).normal(0, 3, gray.shape)
+    level = np.where(ink, np.percentile(gray, 3), np.percentile(gray, 90)) + grain
+    return np.where(around, np.clip(level, 0, 255), gray).astype(np.uint8), ink
+
+
+def of_large_letters(models: dict[str, Binarizer]) -> str:
+    """Share of the ink of large letters that is found."""
+    widths = (12, 16, 20, 24, 28, 32, 36, 40)
+    lines = [
+        "| width of the strokes in pixels | " + " | ".join(map(str, widths)) + " |",
+        "|---" * (len(widths) + 1) + "|",
+    ]
+    for name, binarizer in models.items():
+        pages = map(large_letters, widths)
+        lines.append(
+            f"| {name} | " + " | ".join(f"{100 * binarizer(gray)[ink].mean():.0f} %" for gray, ink in pages) + " |"
+        )
+    return "\n".join(lines)
+
+
 def picture(models: dict[str, Binarizer]) -> None:
     """One row per kind: the page and what each model makes of it, errors coloured."""
     rows = []
@@ -91,6 +121,7 @@ def main() -> None:
     notes = ROOT / "docs" / "design-notes.md"
     picture(models)
     put_between(notes, "other kinds", of_synthetic_pages(models))
+    put_between(notes, "large letters", of_large_letters(models))
     if args.ocr:
         put_between(notes, "scans", of_ocr_pages(args.ocr, models))
 
