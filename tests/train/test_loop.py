@@ -82,14 +82,14 @@ def test_from_synthetic_pages_to_a_model_that_binarizes(tmp_path: Path, capsys: 
     common = ["--data", data, "--preset", "swift", "--train", "mine", "--set", "hold_out=false", "--set", "patch=128",
               "--set", "synthetic=0.0", "--set", "batch=4", "--set", "warmup=10", "--set", "average=0.9"]  # fmt: skip
     scores = {}
-    for steps in ("1", "90"):
+    for steps in ("1", "200"):
         assert main(["train", *common, "--steps", steps, "--out", run + steps]) == 0
         assert main(["export", run + steps, "-o", model + steps]) == 0
         capsys.readouterr()
         assert main(["evaluate", "--data", data, "--datasets", "mine", "--model", model + steps, "--json"]) == 0
         scores[steps] = json.loads(capsys.readouterr().out)["datasets"]["mine"]["fm"]
-    assert scores["90"] > 85
-    assert scores["90"] > scores["1"] + 10
+    assert scores["200"] > 85
+    assert scores["200"] > scores["1"] + 10
 
 
 def test_fine_tuning_begins_where_the_model_is(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
