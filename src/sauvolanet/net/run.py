@@ -205,7 +205,7 @@ class Network:
                 threshold, attention = self._decide(head, scaled, mean, deviation, core, threads, keep)
             else:
                 attention = np.empty((0, 0, 0), np.float32)
-            if self._apart:
+            if self._apart:  # also where attention is kept: the surface that is shown is the one that makes the ink
                 threshold = thresholds(gray, arch, self.k, self.r, scale, tile.core, head[core], threads)
             yield tile.core, threshold, attention, mean[core], deviation[core]
 

@@ -140,34 +140,29 @@ def spread(typing, number):
     return lanes(types.float32), generate
 
 
+def _each(operation):
+    def generate(context, builder, signature, args):
+        return getattr(builder, operation)(*args)
+
+    return generate
+
+
 @intrinsic
 def add(typing, a, b):
     """a + b in each lane."""
-
-    def generate(context, builder, signature, args):
-        return builder.fadd(*args)
-
-    return lanes(lanes, lanes), generate
+    return lanes(lanes, lanes), _each("fadd")
 
 
 @intrinsic
 def subtract(typing, a, b):
     """a − b in each lane."""
-
-    def generate(context, builder, signature, args):
-        return builder.fsub(*args)
-
-    return lanes(lanes, lanes), generate
+    return lanes(lanes, lanes), _each("fsub")
 
 
 @intrinsic
 def divide(typing, a, b):
     """a / b in each lane."""
-
-    def generate(context, builder, signature, args):
-        return builder.fdiv(*args)
-
-    return lanes(lanes, lanes), generate
+    return lanes(lanes, lanes), _each("fdiv")
 
 
 @intrinsic
@@ -183,11 +178,7 @@ def larger(typing, a, b):
 @intrinsic
 def multiply(typing, a, b):
     """a · b in each lane."""
-
-    def generate(context, builder, signature, args):
-        return builder.fmul(*args)
-
-    return lanes(lanes, lanes), generate
+    return lanes(lanes, lanes), _each("fmul")
 
 
 @intrinsic
