@@ -2,9 +2,11 @@
 
     python benchmarks/batch.py                       # all three, default model
     python benchmarks/batch.py --listed 10000 100000 # the scheduling cost at these list lengths
+    python benchmarks/batch.py --only start --python .venv-demo/bin/python   # in an installation of the package alone
 
 Workers: the same pages through one worker process's worth of work and through two, one thread each, interleaved,
-median of the ratios. Start: a whole ``sauvolanet binarize`` of a 0.6-megapixel page, process start included.
+median of the ratios. Start: a whole ``sauvolanet binarize`` of a 0.6-megapixel page, process start included; where
+scipy is installed numba imports it as well, so the figure of the package alone needs an environment without it.
 Scheduling: shards of a dry run (inputs are opened, nothing is computed or written) over a real cluster of one worker.
 """
 
@@ -60,16 +62,16 @@ def workers(rounds: int, pages: int, choice: dict[str, str]) -> None:
           f"(least {min(ratios):.2f}, {rounds} rounds of {pages} pages of 574×1104)")  # fmt: skip
 
 
-def start(rounds: int, choice: dict[str, str]) -> None:
+def start(python: str, rounds: int, choice: dict[str, str]) -> None:
     options = [text for name, value in choice.items() for text in (f"--{name}", value)]
     commands = {
-        "import sauvolanet": [sys.executable, "-c", "import sauvolanet"],
-        "python alone": [sys.executable, "-c", "pass"],
-        "sauvolanet --help": [sys.executable, "-m", "sauvolanet", "--help"],
+        "import sauvolanet": [python, "-c", "import sauvolanet"],
+        "python alone": [python, "-c", "pass"],
+        "sauvolanet --help": [python, "-m", "sauvolanet", "--help"],
     }
     with tempfile.TemporaryDirectory() as folder:
         write_pages(Path(folder), 1, 1104, 574)
-        commands["one page, start included"] = [sys.executable, "-m", "sauvolanet", "binarize", f"{folder}/0000.png",
+        commands["one page, start included"] = [python, "-m", "sauvolanet", "binarize", f"{folder}/0000.png",
                                                 "-o", f"{folder}/ink.png", "--force", *options]  # fmt: skip
         seconds: dict[str, list[float]] = {name: [] for name in commands}
         for i in range(rounds + 1):
@@ -116,6 +118,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("workers", "start", "scheduling"))
     parser.add_argument("--model")
     parser.add_argument("--method")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter whose start is measured")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pages", type=int, default=40)
     parser.add_argument("--listed", type=int, nargs="+", default=[10_000, 100_000])
@@ -125,7 +128,7 @@ def main() -> None:
     if args.only in (None, "workers"):
         workers(args.rounds, args.pages, choice)
     if args.only in (None, "start"):
-        start(args.rounds, choice)
+        start(args.python, args.rounds, choice)
     if args.only in (None, "scheduling"):
         scheduling(args.listed)
 

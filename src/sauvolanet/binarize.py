@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import classic, net
+from . import net
 from .components import despeckle as drop_specks
 from .errors import MissingExtra, UnknownName, UsageError
 from .options import QUALITY, VERB_OPTIONS, Method, validate
@@ -123,6 +123,8 @@ class Binarizer:
 
 
 def _method(name: str, params: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
+    from . import classic  # twenty modules that a start with the default model does without
+
     if name not in classic.METHODS:
         raise UnknownName("method", name, classic.METHODS)
     method = classic.METHODS[name]
