@@ -15,7 +15,7 @@ from sauvolanet.datasets import check, find
 from sauvolanet.errors import BadData
 from sauvolanet.page import PageNumbers
 from sauvolanet.synth import page
-from sauvolanet.train.patches import Patches, Sheet, _border, load_sheets
+from sauvolanet.train.patches import Patches, Sheet, _border, _headline, load_sheets
 from sauvolanet.train.settings import Settings
 
 
@@ -50,6 +50,24 @@ def test_beyond_the_border_of_a_page_there_is_no_ink() -> None:
         assert counted.histogram.sum() == pytest.approx(numbers.histogram.sum(), rel=0.01)
         assert counted.percentile(50) <= numbers.percentile(50)
     assert max(shares) > 0.3 and min(shares) < 0.1  # patches keep most of their page
+
+
+def test_large_letters_are_ink_as_dark_as_the_pages_own() -> None:
+    gray, truth = page(1, kind="letter", height=300, width=320)
+    numbers, found = PageNumbers.of(gray), 0
+    for seed in range(20):
+        made, ink, counted = _headline(np.random.default_rng(seed), gray, truth, (20, 30), 256, 0.6, numbers)
+        letters = ink & ~truth
+        rows, columns = np.nonzero(made < gray)
+        assert not rows.size or (rows.min() >= 26 and rows.max() < 270 and columns.min() >= 36 and columns.max() < 280)
+        assert made.dtype == np.uint8 and (made <= gray).all() and (ink >= truth).all()
+        assert (gray - made)[~ink].max() <= 130  # half covered at most
+        if letters.mean() > 0.02:
+            found += 1
+            assert np.median(made[letters]) < 0.5 * np.median(gray)
+            assert counted.histogram.sum() == pytest.approx(numbers.histogram.sum(), rel=0.01)
+            assert counted.percentile(2) <= numbers.percentile(2)
+    assert found >= 10
 
 
 @pytest.fixture

@@ -104,6 +104,22 @@ def draw_text(rng: np.random.Generator, height: int, width: int, script: Script,
     return canvas, shade
 
 
+def draw_headline(rng: np.random.Generator, height: int, width: int, strokes: tuple[float, float]) -> Field:
+    """Coverage (0 to 1) of a few letters as large as in a headline or on a poster, somewhere on the page.
+
+    strokes : the range of the widths of their stems in pixels.
+    """
+    name = str(rng.choice([n for n in FONTS if n not in HELD_BACK]))
+    size = np.exp(rng.uniform(*np.log(strokes))) / FONTS[name].stem
+    (word,) = sentence_words(rng, LANGUAGES[str(rng.choice(FONTS[name].languages))], 1)
+    if rng.random() < 0.5:
+        word = word.upper()
+    canvas = Image.new("L", (width, height))
+    middle = (float(rng.uniform(0, width)), float(rng.uniform(0, height)))
+    ImageDraw.Draw(canvas).text(middle, word[:5], fill=255, font=_font(name, round(size)), anchor="mm")
+    return np.asarray(canvas, np.float32) / np.float32(255)
+
+
 class _Words:
     """Sets one word and says where it ends; ``size`` is the type size in page pixels, ``leading`` between baselines."""
 

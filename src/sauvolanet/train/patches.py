@@ -186,6 +186,8 @@ class Patches:
             coverage = Image.fromarray(truth.astype(np.uint8) * 255).resize(size, Image.Resampling.BICUBIC)
             truth = np.asarray(coverage) >= 128
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))
+        if s.headline and rng.random() < s.headline:
+            gray, truth, numbers = _headline(rng, gray, truth, spot, s.patch, sheet.contrast, numbers)
         if s.show_through and rng.random() < s.show_through:
             gray = self._show_through(rng, gray, sheet.contrast)
         if s.border and rng.random() < s.border:
@@ -267,10 +269,39 @@ def _border(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int, i
     ground = _paper(gray) * (rng.uniform(0, 0.65) + slope[0] * (y - spot[0]) + slope[1] * (x - spot[1]))
     grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(0, 6))
     ground = np.clip(np.rint(ground + grain), 0, 255).astype(np.uint8)
-    share = rng.uniform(0.01, 0.2)
-    more = PageNumbers.of(np.ascontiguousarray(ground)).histogram * (numbers.histogram.sum() * share / ground.size)
-    counts = numbers.histogram * (1 - share) + more
-    return np.where(beyond, ground, gray), truth & ~beyond, PageNumbers(np.rint(counts).astype(np.int64))
+    counted = _counted(numbers, ground, rng.uniform(0.01, 0.2))
+    return np.where(beyond, ground, gray), truth & ~beyond, counted
+
+
+def _headline(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int, int], side: int, contrast: float,
+              numbers: PageNumbers) -> tuple[Gray, Ink, PageNumbers]:  # fmt: skip
+    """Letters with strokes of 14 to 70 pixels, printed over the page with ink as dark as its own or darker.
+
+    They end before the patch does: what is dark up to the end of an image is as a rule the scanner's bed or a desk.
+    spot, side : the patch in the region. contrast : of the page's own ink. The page's numbers count the letters as 1 to
+    10 % of the page.
+    """
+    from ..synth.drawing import draw_headline
+
+    coverage = np.zeros(gray.shape, np.float32)
+    top, left, bottom, right = rng.integers(6, side // 4, 4)
+    inner = (slice(spot[0] + top, spot[0] + side - bottom), slice(spot[1] + left, spot[1] + side - right))
+    coverage[inner] = draw_headline(rng, *coverage[inner].shape, strokes=(14, 70))
+    paper = _paper(gray)
+    dark = paper * np.float32(1 - rng.uniform(max(contrast, 0.4), 1))
+    grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(0, 6))
+    ink = np.clip(dark + (gray - paper) * np.float32(rng.uniform(0, 0.2)) + grain, 0, 255)
+    printed = np.rint(np.minimum(gray, gray * (1 - coverage) + ink * coverage)).astype(np.uint8)
+    letters = coverage >= 0.5
+    if letters.any():
+        numbers = _counted(numbers, printed[letters], rng.uniform(0.01, 0.1))
+    return printed, truth | letters, numbers
+
+
+def _counted(numbers: PageNumbers, more: Gray, share: float) -> PageNumbers:
+    """The page's numbers as if this share of it were as gray as ``more``."""
+    added = np.bincount(more.reshape(-1), minlength=256) * (numbers.histogram.sum() * share / more.size)
+    return PageNumbers(np.rint(numbers.histogram * (1 - share) + added).astype(np.int64))
 
 
 def _paper(gray: Gray) -> np.float32:

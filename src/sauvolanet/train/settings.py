@@ -47,6 +47,7 @@ class Settings:
     blur: float = 0.0  # share of patches that are blurred
     show_through: float = 0.0  # share of patches through which another page shows from behind
     border: float = 0.0  # share of patches in which the page ends, and the scanner's bed or a desk begins
+    headline: float = 0.0  # share of patches with letters as large as in a headline
     synthetic: float = 0.0  # share of patches cut from synthetic pages
     # optimisation
     steps: int = 8000
