@@ -111,7 +111,7 @@ PRESETS: dict[str, Settings] = {
     "swift": Settings(
         preset="swift", architecture=SWIFT, train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True,
         least_text=0.01, text_share=0.7, scaling={"kind": "percentile", "low": 0.5, "high": 99.0, "least": 16.0},
-        rescale=0.3, tone=0.35, colour=0.4, noise=0.15, blur=0.1, show_through=0.1, border=0.05, synthetic=0.1, steps=9_000,
+        rescale=0.3, tone=0.35, colour=0.4, noise=0.15, blur=0.1, show_through=0.1, border=0.08, headline=0.06, synthetic=0.1, steps=9_000,
         optimizer="muon", rate=3e-3, warmup=200, decay=0.6, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.999, loss="dice", alpha=10.0, train_alpha=True,
         k=(0.05, 0.1, 0.15, 0.2, 0.25), r=0.4, positive="softplus",
         set_weights={"Bickley": 0.3, "Synchromedia": 0.3}, validate_every=1000,
