@@ -2,6 +2,7 @@
 
     python benchmarks/batch.py                       # all three, default model
     python benchmarks/batch.py --listed 10000 100000 # the scheduling cost at these list lengths
+    python benchmarks/batch.py --only workers --size 2480x3508 --pages 12    # A4 at 300 dpi
     python benchmarks/batch.py --only start --python .venv-demo/bin/python   # in an installation of the package alone
 
 Workers: the same pages through one worker process's worth of work and through two, one thread each, interleaved,
@@ -49,17 +50,30 @@ def pages_per_second(scans: Path, jobs: int, choice: dict[str, str]) -> float:
     return (len(ends) - warm) / (ends[-1] - ends[warm - 1])
 
 
-def workers(rounds: int, pages: int, choice: dict[str, str]) -> None:
+def size_of_pages(text: str) -> tuple[int, int]:
+    """Width and height of the measured pages; less than a stroke of `write_pages` is too small.
+
+    >>> size_of_pages("2480x3508")
+    (2480, 3508)
+    """
+    width, height = map(int, text.split("x"))
+    if width <= 60 or height <= 12:
+        raise ValueError
+    return width, height
+
+
+def workers(rounds: int, pages: int, size: tuple[int, int], choice: dict[str, str]) -> None:
+    width, height = size
     with tempfile.TemporaryDirectory() as scans:
-        write_pages(Path(scans), pages, 1104, 574)
+        write_pages(Path(scans), pages, height, width)
         ratios, rates = [], []
         for _ in range(rounds):
             one, two = (pages_per_second(Path(scans), jobs, choice) for jobs in (1, 2))
             ratios.append(two / one)
             rates.append((one, two))
     one, two = (statistics.median(r) for r in zip(*rates, strict=True))
-    print(f"workers: 1 gives {one:.2f} pages/s, 2 give {two:.2f}; ratio {statistics.median(ratios):.2f} "
-          f"(least {min(ratios):.2f}, {rounds} rounds of {pages} pages of 574×1104)")  # fmt: skip
+    print(f"workers: 1 gives {one:.2f} pages/s, 2 give {two:.2f} (medians); median of the rounds' ratios "
+          f"{statistics.median(ratios):.2f} (least {min(ratios):.2f}, {rounds} rounds of {pages} pages of {width}×{height})")  # fmt: skip
 
 
 def start(python: str, rounds: int, choice: dict[str, str]) -> None:
@@ -121,12 +135,14 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="the interpreter whose start is measured")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pages", type=int, default=40)
+    parser.add_argument("--size", type=size_of_pages, default="574x1104", metavar="WIDTHxHEIGHT",
+                        help="pixels of the pages that the workers get (default %(default)s; A4 at 300 dpi: 2480x3508)")  # fmt: skip
     parser.add_argument("--listed", type=int, nargs="+", default=[10_000, 100_000])
     args = parser.parse_args()
     choice = {name: value for name in ("model", "method") if (value := getattr(args, name))}
     print(f"sauvolanet {sauvolanet.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")
     if args.only in (None, "workers"):
-        workers(args.rounds, args.pages, choice)
+        workers(args.rounds, args.pages, args.size, choice)
     if args.only in (None, "start"):
         start(args.python, args.rounds, choice)
     if args.only in (None, "scheduling"):

@@ -224,3 +224,34 @@ def test_a_broken_title_is_none(gray: np.ndarray, make_pdf: Callable[..., bytes]
 def test_damaged_pdf(gray: np.ndarray, make_pdf: Callable[..., bytes]) -> None:
     with pytest.raises(UnreadablePage, match="the page"):
         read(make_pdf([gray], (90, 120), b"")[:60])
+
+
+@pytest.mark.parametrize(
+    "draw", [b"q 90 0 0 120 0 0 cm /I0 Do Q", b"q 60 0 0 80 9 9 cm /I0 Do Q"], ids=["scan", "picture"]
+)
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.97])
+def test_a_damaged_image_in_a_pdf_is_no_white_paper(draw: bytes, share: float, make_pdf: Callable[..., bytes]) -> None:
+    """The bytes behind this share of the image's data are zeros; the renderer alone would say nothing."""
+    noisy = np.random.default_rng(1).integers(0, 256, (240, 180)).astype(np.uint8)
+    data = make_pdf([noisy], (90, 120), draw)
+    begin, end = data.rindex(b">>stream") + 9, data.rindex(b"endstream") - 1
+    assert read(data)[0].gray.std() > 1
+    at = begin + round(share * (end - begin))
+    with pytest.raises(UnreadablePage, match=r"an image on page 1 of .* is damaged or cut short"):
+        read(data[:at] + b"\0" * (end - at) + data[end:])
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.97])
+def test_a_damaged_jpeg_in_a_pdf(share: float) -> None:
+    noisy = Image.fromarray(np.random.default_rng(1).integers(0, 256, (240, 180)).astype(np.uint8))
+    made = io.BytesIO()
+    noisy.save(made, "PDF")
+    data = made.getvalue()
+    begin = data.index(b"\xff\xd8\xff")
+    end = data.index(b"\xff\xd9", begin) + 2
+    assert read(data)[0].gray.shape == (240, 180)
+    length = end - begin
+    cut = data[: begin + round(share * length)] + data[end:]  # the reader finds its way without the table of offsets
+    cut = cut.replace(b"/Length %d" % length, b"/Length %d" % round(share * length))
+    with pytest.raises(UnreadablePage, match=r"an image on page 1 of .* is damaged or cut short"):
+        read(cut)

@@ -1,4 +1,4 @@
-"""The arithmetic of benchmarks/ocr.py; reading pages is not tested here."""
+"""The arithmetic of benchmarks/ocr.py and benchmarks/ocrmypdf.py; reading pages is not tested here."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pypdfium2 as pdfium
 import pytest
+from PIL import Image
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.fixture(scope="module")
-def ocr() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "ocr.py"
-    spec = importlib.util.spec_from_file_location("ocr_benchmark", path)
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{name}_benchmark", BENCHMARKS / f"{name}.py")
     assert spec and spec.loader
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # its dataclasses look there
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def ocr() -> ModuleType:
+    return load("ocr")
 
 
 def test_distance_and_normalisation(ocr: ModuleType) -> None:
@@ -62,3 +69,31 @@ def test_kinds_take_turns(ocr: ModuleType, tmp_path: Path) -> None:
         json.dumps([{"id": n, "kind": k, "width": 1, "height": 9 - i} for i, (n, k) in enumerate(kinds.items())])
     )
     assert [p["id"] for p in ocr.page_list(tmp_path)] == ["b", "c", "a"]
+
+
+def test_the_scan_for_ocrmypdf_and_its_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)  # it imports its neighbour
+    benchmark = load("ocrmypdf")
+    sizes = [(300, 150), (90, 60)]
+    images = [tmp_path / f"{n}.jpg" for n in range(2)]
+    for n, path in enumerate(images):
+        Image.linear_gradient("L").resize(sizes[n]).save(path)
+    benchmark.make_scan(images, 150, tmp_path / "scan.pdf")
+    written = (tmp_path / "scan.pdf").read_bytes()
+    assert all(path.read_bytes() in written for path in images)
+    with pdfium.PdfDocument(tmp_path / "scan.pdf") as document:
+        assert [page.get_size() for page in document] == [(144, 72), pytest.approx((43.2, 28.8))]
+    for seen, path in zip(benchmark.looks(tmp_path / "scan.pdf", 150), images, strict=True):
+        with Image.open(path) as image:
+            height, width = seen.shape[0] - image.height, seen.shape[1] - image.width
+            assert {height, width} <= {0, 1}  # rounded up
+            assert abs(seen[: image.height, : image.width, 0].astype(int) - np.asarray(image)).mean() < 3
+    table = benchmark.report([{"id": "a"}, {"id": "b"}], {"ours": [0.1, 0.3]}, {"the scan": 4000, "ours": 100}, "Told.")
+    assert table.splitlines() == [
+        "Told.",
+        "",
+        "| | bytes | error rate, mean | a | b |",
+        "|---|---:|---:|---:|---:|",
+        "| the scan | 4,000 |  |  |  |",
+        "| ours | 100 | 20.0 | 10.0 | 30.0 |",
+    ]

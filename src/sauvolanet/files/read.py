@@ -7,9 +7,11 @@ nothing else gives that scan's own pixels; any other PDF page is rendered.
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import threading
 import warnings
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -239,8 +241,13 @@ class _Pdf:
             self._measure(page, index)
 
     def page(self, index: int) -> Page:
+        from pypdfium2 import raw
+
         with _pdfium, self._open(index) as page:
             scan, width, height = self._measure(page, index)
+            for image in page.get_objects([raw.FPDF_PAGEOBJ_IMAGE]):
+                with _decoding(f"an image on page {index + 1} of {self.name}"):
+                    _check_complete(image)
             inches_wide, inches_high = (side / 72 for side in page.get_size())
             image = _scan_pixels(page, scan) if scan else _rendered(page, width, height)
         # what the page measures is kept: pixels over inches, also where the rendered size was rounded to whole pixels
@@ -291,6 +298,39 @@ def _covers(page: PdfPage, image: PdfImage) -> bool:
     near_x, near_y = (right - left) / 100, (top - bottom) / 100
     return bool(abs(x0 - left) <= near_x and abs(x1 - right) <= near_x
             and abs(y0 - bottom) <= near_y and abs(y1 - top) <= near_y)  # fmt: skip
+
+
+def _check_complete(image: PdfImage) -> None:
+    """Raise where an image's data are damaged or end too early: the renderer says nothing and leaves gray or white.
+
+    CCITT and JBIG2 are taken as they are: nothing tells a page that was cut short from one that ends white.
+    """
+    from PIL import Image
+
+    filters = image.get_filters()
+    width, height = image.get_px_size()
+    if filters and filters[-1] in ("DCTDecode", "JPXDecode"):
+        with Image.open(io.BytesIO(bytes(image.get_data(decode_simple=True)))) as picture:
+            picture.draft("L", (1, 1))  # a JPEG is decoded at an eighth of its size; nothing of it is left out
+            picture.load()
+    elif set(filters) <= set(image.SIMPLE_FILTERS):
+        needed = -(-width * image.get_metadata().bits_per_pixel // 8) * height
+        if filters == ["FlateDecode"]:
+            got = _inflated(bytes(image.get_data(decode_simple=False)), needed)
+        else:
+            got = len(image.get_data(decode_simple=True))
+        if got < needed:
+            raise ValueError(f"{got} of {needed} bytes")
+
+
+def _inflated(data: bytes, enough: int) -> int:
+    """How many bytes the compressed data hold before they break off; what comes after ``enough`` does not matter."""
+    decoder, count = zlib.decompressobj(), 0
+    with contextlib.suppress(zlib.error):
+        while data and count < enough:
+            count += len(decoder.decompress(data, 1 << 20))
+            data = decoder.unconsumed_tail
+    return count
 
 
 def _scan_pixels(page: PdfPage, scan: PdfImage) -> Image:
