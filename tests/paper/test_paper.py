@@ -2,48 +2,21 @@
 
 import csv
 import json
-import shutil
-from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from sauvolanet import binarize, classic, synth
+from sauvolanet import binarize, synth
 from sauvolanet.cli import main
-from sauvolanet.paper import NAMES, Work, make
-from sauvolanet.paper.ablation import LEFT_OUT, Single, Trainings, leave_one_out, sauvola_ink, table2_rows
-from sauvolanet.paper.claims import regions
+from sauvolanet.errors import BadData
+from sauvolanet.paper import NAMES, Work, commands, make
+from sauvolanet.paper.ablation import LEFT_OUT, Samples, Single, Trainings, leave_one_out, sauvola_ink, table2_rows
 from sauvolanet.paper.figures import figure1
-from sauvolanet.paper.tables import PRINTED, Beside, Section
+from sauvolanet.paper.tables import PRINTED, Beside, Section, Spread
 
-SETS = ("DIBCO2009", "DIBCO2011", "DIBCO2014", "DIBCO2016", "Synchromedia")
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory) -> Path:
-    """Two small synthetic pages in each of five sets."""
-    folder = tmp_path_factory.mktemp("data")
-    for i, name in enumerate(SETS):
-        (folder / name).mkdir()
-        for j in (1, 2):
-            gray, truth = synth.page(10 * i + j, kind="print", height=120, width=200)
-            Image.fromarray(gray).save(folder / name / f"H0{j}.png")
-            Image.fromarray(np.where(truth, 0, 255).astype(np.uint8)).save(folder / name / f"H0{j}.gt.png")
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Few methods and samples, so that a table takes a moment."""
-    few = {
-        n: classic.METHODS[n]
-        for n in ("otsu", "sauvola", "sauvola-ms", "isauvola", "sauvola-grid", "sauvola-swt", "su")
-    }
-    monkeypatch.setattr(classic, "METHODS", few)
-    monkeypatch.setattr("sauvolanet.paper.ablation.PATCHES", 2)
-    monkeypatch.setattr("sauvolanet.paper.figures._SHEET_METHODS", ("otsu", "su"))
+claims = import_module("sauvolanet.paper.claims")  # the package has a function of that name
 
 
 def test_printed_values_are_those_of_the_issue():
@@ -62,6 +35,16 @@ def test_beside_and_csv():
     assert list(csv.reader(section.csv().splitlines())) == [
         ["a", "b", "b printed", "b difference"], ["r", "1.5", "1.0", "0.5"], ["s", "", "2.0", ""], ["t", "3.0", "", ""],
     ]  # fmt: skip
+
+
+def test_spread_and_columns_of_the_csv_alone():
+    trained = Spread(0.2288, 0.23, deviation=0.0016, printed_deviation=0.003)
+    assert str(trained) == "0.229 ± 0.002 · 0.23 ± 0.003 · -0.001"
+    assert str(Spread(0.5, 0.5, places=2)) == "0.50 · 0.50 · +0.00"
+    assert str(Spread(None, 0.23, printed_deviation=0.003)) == "not run · 0.23 ± 0.003"
+    section = Section("x", "X", ["k", "k deviation"], [[trained, trained.deviation]], csv_only=1)
+    assert "| k |\n" in section.markdown() and "k deviation" not in section.markdown()
+    assert section.csv().splitlines() == ["k,k printed,k difference,k deviation", "0.2288,0.23,-0.0012,0.0016"]
 
 
 def test_ink_of_gray_over_255_is_the_verbs():
@@ -90,9 +73,35 @@ def test_the_score_is_the_mean_of_the_sets_means():
 
 
 def test_regions_by_hand():
-    found = regions(np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]], bool))
+    found = claims.regions(np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]], bool))
     assert found["border"].astype(int).tolist() == [[0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 0]]
     assert found["ink"].sum() == 1 and found["paper"].sum() == 4
+
+
+def test_either_of_k_and_r_must_help(small, tmp_path, monkeypatch):
+    fms = {"x": {(False, False): 77.0, (True, False): 79.0, (False, True): 80.0, (True, True): 81.0}}
+    monkeypatch.setattr(claims, "_untrained_and_trained", lambda trainings: fms)
+
+    def verdict():
+        return next(claim[1] for claim in claims._training(Work(small, tmp_path)) if claim[0].startswith("Training k"))
+
+    assert verdict() == "holds"
+    fms["x"][True, False] = 76.0  # the better one helps still
+    assert verdict() == "does not hold"
+
+
+def test_which_windows_beat_the_best_preset(small, tmp_path, monkeypatch):
+    fms = {"poor": {(False, False): 50.0}, "good": {(False, False): 77.0}}
+    monkeypatch.setattr(claims, "_untrained_and_trained", lambda trainings: fms)
+
+    def scores(self, row):
+        page = {"status": "done", "fm": 60.0 + row.window if row.window < 20 else 80.0, "pfm": 0, "psnr": 0, "drd": 0}
+        return {"DIBCO2009": [{"dataset": "DIBCO2009", "page": "p", **page}]}
+
+    monkeypatch.setattr(Trainings, "scores", scores)
+    first = next(claims._windows(Work(small, tmp_path)))  # 7: 67, 15: 75
+    assert first[1] == "holds for w = 23, 31, 39, 47, 55, 63, not for w = 7, 15"
+    assert "the best preset (good) 77.0" in first[2]
 
 
 def test_table2_trains_scores_and_resumes(small, tmp_path, capsys):
@@ -106,9 +115,29 @@ def test_table2_trains_scores_and_resumes(small, tmp_path, capsys):
     assert len(rows) == 12
     both = [r for r in rows if r["w"] == "15" and r["k trained"] == r["r trained"] == "yes"]
     assert both[0]["FM"] == both[1]["FM"]  # one optimum, whatever the start
+    for name in ("k", "k printed", "k difference", "k deviation", "k deviation printed", "r deviation", "DRD, 13 sets"):
+        float(both[0][name])
+    assert rows[0]["k deviation"] == "" and float(rows[0]["k difference"]) == 0
     assert main(argv) == 0
     second = capsys.readouterr()
     assert second.err == "" and second.out == first.out
+
+
+def test_table2_tells_what_the_fits_took_if_every_cell_does(small, tmp_path, monkeypatch):
+    made = []
+    pixels = Samples.pixels
+    monkeypatch.setattr(Samples, "pixels", lambda self, *key: made.append(key) or pixels(self, *key))
+    (section,) = make("table2", Work(small, tmp_path))
+    assert sorted(made) == [(w, s) for w in (11, 15) for s in ("255", "minmax")]  # each made once
+    cells = sorted((tmp_path / "cells").glob("fit-*.json"))
+    seconds = [json.loads(c.read_text())["seconds"] for c in cells]
+    told = f"The {len(cells)} fits, each for every left-out set, took {sum(seconds):.0f} s together."
+    assert any(told in note for note in section.notes)
+    old = json.loads(cells[0].read_text())
+    del old["seconds"]
+    cells[0].write_text(json.dumps(old))
+    (section,) = make("table2", Work(small, tmp_path))
+    assert not any("together" in note for note in section.notes)
 
 
 def test_shards_together_make_the_table(small, tmp_path, capsys):
@@ -130,6 +159,24 @@ def test_predictions_add_a_row(small, tmp_path, capsys):
     assert "| 100.00 |" in line
 
 
+def test_predictions_of_some_sets_only(small, tmp_path):
+    results = tmp_path / "results"
+    (results / "DIBCO2014").mkdir(parents=True)
+    truths = sorted((small / "DIBCO2014").glob("*.gt.png"))
+    (results / "DIBCO2014" / "H01.png").write_bytes(truths[0].read_bytes())
+    work = Work(small, tmp_path / "out", predictions={"mine": results})
+    with pytest.raises(BadData, match="DIBCO2014 H02: no prediction"):  # half a set is a mistake
+        make("table5", work)
+    (results / "DIBCO2014" / "H02.png").write_bytes(truths[1].read_bytes())
+    for name, expected in (("table4", "not given"), ("table5", "100.00"), ("table6", "not given")):
+        (section,) = make(name, work)
+        (row,) = (row for row in section.rows if row[0] == "mine")
+        assert str(row[2]) == expected
+    (results / "DIBCO2014").rename(results / "DIBCO2041")
+    with pytest.raises(BadData, match="no prediction found"):  # of no set: the names are wrong
+        make("table4", work)
+
+
 def test_a_model_that_saw_the_test_sets_is_left_out(small, tmp_path):
     from sauvolanet import net
     from sauvolanet.net.model import save
@@ -149,10 +196,45 @@ def test_all_makes_one_page(small, tmp_path):
     assert main(["paper", "all", "--data", str(small), "--out", str(tmp_path / "out"), "--report", str(page)]) == 0
     text = page.read_text()
     assert text.count("\n## ") == len(NAMES) - 1
+    assert f"sauvolanet paper all --data DIR --out OUT --report {page}\n```" in text
     pictures = sorted(p.name for p in (page.parent / "images").iterdir())
     assert "paper-figure3.png" in pictures and not [p for p in pictures if "figure4" in p]  # no page of a data set
     assert all(f"images/{p}" in text for p in pictures)
     assert (tmp_path / "out" / "figure4-a.png").exists() and (tmp_path / "out" / "figure4-a.svg").exists()
+
+
+def test_a_lost_sheet_of_figure4_is_drawn_again(small, tmp_path):
+    (first,) = make("figure4", Work(small, tmp_path))
+    lost = [tmp_path / "figure4-a.png", tmp_path / "figure4-b.svg"]
+    content = [path.read_bytes() for path in lost]
+    for path in lost:
+        path.unlink()
+    kept = (tmp_path / "figure4-c.png").stat().st_mtime_ns
+    (second,) = make("figure4", Work(small, tmp_path))
+    assert second.pictures == first.pictures and len(first.pictures) == 8
+    assert [path.read_bytes() for path in lost] == content
+    assert (tmp_path / "figure4-c.png").stat().st_mtime_ns == kept
+
+
+def test_figure3_has_a_row_per_window(small, tmp_path):
+    (section,) = make("figure3", Work(small, tmp_path))
+    rows = list(csv.DictReader((tmp_path / "figure3.csv").read_text().splitlines()))
+    assert [row["w"] for row in rows] == ["7", "15", "23", "31", "39", "47", "55", "63"]
+    assert sum(float(row["mean attention"]) for row in rows) == pytest.approx(1, abs=1e-4)
+    assert rows[0]["k"] == "1.399093" and rows[1]["k"] == "0.0" and "| 1.399 |" in section.markdown()
+    assert all(0 <= float(row["FM of its threshold alone"]) <= 100 for row in rows)
+    page = small / "DIBCO2011" / "H01.png"
+    (section,) = make("figure3", Work(small, tmp_path, page=page))
+    assert {row[3] for row in section.rows} == {"no truth"}
+
+
+def test_the_page_says_how_it_is_made_again(tmp_path):
+    work = Work(tmp_path, tmp_path, models=["my model"])
+    assert commands(work, Path("docs/paper.md")) == [
+        "sauvolanet paper figure1 --data DIR --out OUT --model 'my model'  # on a machine with nothing else to do",
+        "sauvolanet paper table3 --data DIR --out OUT --networks stated --preset paper --steps 8000",
+        "sauvolanet paper all --data DIR --out OUT --model 'my model' --report docs/paper.md",
+    ]
 
 
 def test_figure1_measures_only_when_asked(small, tmp_path, monkeypatch):
@@ -162,27 +244,6 @@ def test_figure1_measures_only_when_asked(small, tmp_path, monkeypatch):
     (section,) = make("figure1", work)
     assert section.pictures == ["figure1.png", "figure1.svg"]
     assert all(row[2] is not None for row in section.rows)
-
-
-@pytest.mark.slow
-def test_networks_resume_and_are_scored(small, tmp_path, monkeypatch):
-    settings = pytest.importorskip("sauvolanet.train.settings")
-    tiny = replace(settings.PRESETS["paper"], batch=2, patch=32, checkpoint_every=1)
-    monkeypatch.setitem(settings.PRESETS, "paper", tiny)
-    from sauvolanet.paper.networks import networks_left_out
-
-    for name in SETS[:2]:
-        shutil.copytree(small / name, tmp_path / "two" / name)
-    small = tmp_path / "two"
-    work = Work(small, tmp_path, networks="leave-one-out", steps=2)
-    found = networks_left_out(work, 2)
-    assert set(found) == set(SETS[:2]) and all(len(rows) == 2 for rows in found.values())
-    run = next((tmp_path / "runs").iterdir())
-    about = json.loads((run / "model.json").read_text())
-    assert about["windows"] == [7, 15] and about["training"]["steps"] == 2
-    idle = Work(small, tmp_path, steps=2)  # networks="none" trains nothing, and shows what is there
-    assert networks_left_out(idle, 2) == found
-    assert networks_left_out(idle, 3) is None
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=DIR",
-        help="Add a row to Tables 4 to 6: a folder of results; may be repeated.",
+        help="Add a row to Tables 4 to 6: a folder of results, of one set at least; may be repeated.",
     )
     parser.add_argument(
         "--model",
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--networks",
         choices=("none", "stated", "leave-one-out"),
         default="none",
-        help="Train the networks of Table 3 (default none).",
+        help="Train the networks of Table 3, or go on training them (default none: show the longest training that is there). 'all' never trains: it looks up what is asked for.",
     )
     parser.add_argument("--preset", default="paper", metavar="NAME", help="Recipe of those trainings (default paper).")
     parser.add_argument(

@@ -20,7 +20,7 @@ from typing import Any
 from .. import __version__, classic, datasets, net
 from ..atomic import atomic
 from ..errors import BadData, UsageError
-from ..evaluate import evaluate, summarize
+from ..evaluate import _prediction_files, evaluate, summarize
 
 METRICS = ("fm", "pfm", "psnr", "drd")  # the paper's four, in its order
 Rows = list[dict[str, Any]]  # one per page: dataset, page, status, error and the scores
@@ -32,6 +32,7 @@ class Work:
 
     data : the folder that holds ``documents`` and ``paper-gray``, or a folder of sets. shard : (i, n), 1 ≤ i ≤ n.
     deadline : on the clock of time.monotonic. predictions : rows that the user adds to Tables 4 to 6.
+    networks, preset, steps : the networks of Table 3; ``may_train`` False only looks up which of them are there.
     """
 
     data: Path
@@ -47,6 +48,7 @@ class Work:
     page: Path | None = None
     truth: Path | None = None
     say: Callable[[str], None] = lambda text: None
+    may_train: bool = True
 
     @property
     def documents(self) -> Path:
@@ -93,20 +95,35 @@ class Work:
         Without ``compute`` it is only looked up; a computation may return None to say that it was not finished.
         Shards take turns by ``turn``, else by the cell's key.
         """
-        depends = {"version": __version__, **depends}
-        key = hashlib.sha256(json.dumps([name, depends], sort_keys=True).encode()).hexdigest()[:16]
-        path = self.out / "cells" / f"{name}-{key}.json"
-        if path.is_file():
-            return json.loads(path.read_text(encoding="utf-8"))["value"]
+        kept = self._kept(name, depends)
+        if kept:
+            return kept["value"]
+        key, path = self._key(name, depends)
         part, parts = self.shard
         if compute is None or self.late or (int(key, 16) if turn is None else turn) % parts != part - 1:
             return None
         self.say(name)
+        begun = time.perf_counter()
         value = compute()
         if value is not None:
+            seconds = round(time.perf_counter() - begun, 3)
+            cell = {"cell": name, "depends": {"version": __version__, **depends}, "value": value, "seconds": seconds}
             with atomic(path) as file:
-                file.write((json.dumps({"cell": name, "depends": depends, "value": value}) + "\n").encode())
+                file.write((json.dumps(cell) + "\n").encode())
         return value
+
+    def seconds(self, name: str, depends: dict[str, Any]) -> float | None:
+        """How long a cell took; None where it is not there or older than this record."""
+        return (self._kept(name, depends) or {}).get("seconds")
+
+    def _key(self, name: str, depends: dict[str, Any]) -> tuple[str, Path]:
+        text = json.dumps([name, {"version": __version__, **depends}], sort_keys=True)
+        key = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return key, self.out / "cells" / f"{name}-{key}.json"
+
+    def _kept(self, name: str, depends: dict[str, Any]) -> dict[str, Any] | None:
+        path = self._key(name, depends)[1]
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def scores(self, name: str, set_: str, *, gray: bool = False, model: str | None = None, method: str | None = None,
                predictions: Path | None = None) -> Rows | None:  # fmt: skip
@@ -135,6 +152,16 @@ def page_rows(result: dict[str, Any]) -> Rows:
         if row["status"] != "done":
             raise BadData(row["error"])
     return [{n: v for n, v in row.items() if n != "input"} for row in result["pages"]]
+
+
+def has_results(folder: Path, pages: list[datasets.Page]) -> bool:
+    """Whether a folder of results has any for these pages, under the names that `evaluate` takes."""
+    if not folder.is_dir():
+        return True  # evaluate says what is wrong with it
+    try:
+        return bool(pages and _prediction_files(folder, pages))
+    except BadData:
+        return False
 
 
 def means(rows: Rows) -> list[float | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import classic, net
-from .cells import Rows, Work, means
+from .cells import Rows, Work, has_results, means
 from .tables import PRINTED, SCORES, Section, beside
 
 # our name -> the row of Tables 4 to 6 it is compared with
@@ -34,16 +34,23 @@ def table1(work: Work) -> Section:
         title = method.title if method else "SauvolaNet 2021"
         section.rows.append([title, printed["method"], *(ours[n] for n in names), "yes" if same else "no"])
     section.notes = [
-        "The rows come from the declarations of the methods and, for the network, from the model's description."
+        "The rows of the methods come from their declarations. Of the network's row, w and scales come from the windows of the model and k and r from the recipe that it names; "
+        "that it is trainable and has no step before or after it is not in the model's file: this is written here for every network."
     ]
     return section
 
 
 def _of_model(name: str) -> dict[str, str]:
-    """A network in the words of Table 1: k and r are learned, the attention finds the window, nothing stands around it."""
-    windows = net.load(name).architecture.windows
-    return {"trainable": "yes", "w": "auto", "k": "learned", "r": "learned",
-            "scales": "multiple" if len(windows) > 1 else "single", "preproc": "yes", "postproc": "yes"}  # fmt: skip
+    """A network in the words of Table 1: the attention chooses where there is more than one window."""
+    from ..train.settings import PRESETS  # needs no torch
+
+    model = net.load(name)
+    recipe = PRESETS[model.about["training"]["preset"]]
+    several = len(model.architecture.windows) > 1
+    k, r = ("learned" if trained else "fixed" for trained in (recipe.train_k, recipe.train_r))
+    # the rest is the same for all: the file says nothing of it, because the runtime has no such steps
+    return {"trainable": "yes", "w": "auto" if several else "fixed", "k": k, "r": r,
+            "scales": "multiple" if several else "single", "preproc": "yes", "postproc": "yes"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,13 @@ class Entry:
     model: str | None = None
     method: str | None = None
     predictions: Path | None = None
+
+    def given(self, work: Work, set_: str) -> bool:
+        """Whether there is anything to score: somebody's results may be of other sets only."""
+        if self.predictions is None or has_results(self.predictions, work.pages(set_)):
+            return True
+        # results of none of the sets are a mistake, about which evaluate has a message
+        return not any(has_results(self.predictions, work.pages(PRINTED[t]["set"])) for t in TEST_TABLES)
 
     def scores(self, work: Work, set_: str) -> Rows | None:
         return work.scores(
@@ -95,6 +109,9 @@ def table(work: Work, name: str) -> Section:
     printed, set_ = PRINTED[name]["rows"], PRINTED[name]["set"]
     section = Section(name, f"Table {name[-1]}: {set_}", ["method", "what", *SCORES])
     for entry in entries(work):
+        if not entry.given(work, set_):
+            section.rows.append([entry.label, entry.what, *["not given"] * len(SCORES)])
+            continue
         rows = entry.scores(work, set_)
         section.rows.append(
             [

@@ -23,7 +23,7 @@ from ..sheet import sheet
 from ..windows import cores
 from .cells import Work, fingerprint, means
 from .comparison import TEST_TABLES, Entry, entries, models
-from .tables import PRINTED, Beside, Section
+from .tables import PRINTED, Beside, Fine, Section
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -126,10 +126,8 @@ def figure1(work: Work, measure: bool = True) -> Section:
         section.rows.append(
             [entry.label, means(rows)[0] if rows else None, rate.get(entry.model or entry.label), size, where]
         )
-    printed_fm = PRINTED["table4"]["rows"]["SauvolaNet"][0]
-    section.rows.append(
-        ["SauvolaNet, as printed", printed_fm, "not in the text", printed["parameters"], "the authors' GPU"]
-    )
+    printed_fm, printed_size = PRINTED["table4"]["rows"]["SauvolaNet"][0], PRINTED["claims"]["parameters"]
+    section.rows.append(["SauvolaNet, as printed", printed_fm, "not in the text", printed_size, "the authors' GPU"])
     section.notes = [
         f"Pages of about {printed['height']}×{printed['width']} pixels; {ROUNDS} rounds in turns, the median counts. "
         "The paper's figure shows GPU speeds of other networks that are not in its text; they are not repeated from memory.",
@@ -145,7 +143,7 @@ def figure1(work: Work, measure: bool = True) -> Section:
         axes.scatter(speed, score, s=30 + size / 150, alpha=0.6, color="tab:blue" if size else "tab:gray")
         axes.annotate(name, (speed, score), xytext=(4, 4), textcoords="offset points", fontsize=8)
     axes.axhline(printed_fm, color="teal", linewidth=1, linestyle="--")
-    axes.annotate("SauvolaNet as printed (GPU, 40 K)", (0.02, printed_fm), xycoords=("axes fraction", "data"), fontsize=8,
+    axes.annotate(f"SauvolaNet as printed (GPU, {printed_size // 1000} K)", (0.02, printed_fm), xycoords=("axes fraction", "data"), fontsize=8,
                   color="teal", xytext=(0, 3), textcoords="offset points")  # fmt: skip
     axes.set(xscale="log", xlabel=f"pages per second ({where})", ylabel="FM on DIBCO 2011, %",
              title="Area: numbers in the model; gray: methods without training")  # fmt: skip
@@ -170,11 +168,17 @@ def figure3(work: Work) -> Section:
     else:
         gray, truth = synthetic(7, kind="print", height=300, width=640)
         shown = "a synthetic page with exact truth"
-    section = Section("figure3", "Figure 3: intermediate results", public=work.page is None)
-    section.pictures = save_picture(
-        picture(explain(gray, model="original", invert="no"), truth, width=400), work.out, "figure3"
-    )
-    section.notes = [f"Thresholds of the single windows, their results, attention, adaptive threshold and output of the authors' weights on {shown}. "
+    section = Section("figure3", "Figure 3: intermediate results", public=work.page is None,
+                      columns=["w", "k", "r", "FM of its threshold alone", "mean attention"])  # fmt: skip
+    about = net.load("original").about
+    steps = explain(gray, model="original", invert="no")
+    for i, (window, surface) in enumerate(zip(steps.windows, steps.surfaces, strict=True)):
+        k, r = (Fine(about[n][i] + 0.0, 3) for n in "kr")  # + 0.0: the file has a k of −0
+        alone = "no truth" if truth is None else fm(gray < surface, truth)
+        section.rows.append([window, k, r, alone, Fine(float(steps.attention[i].mean()), 3)])
+    section.pictures = save_picture(picture(steps, truth, width=400), work.out, "figure3")
+    whole = "" if truth is None else f"The FM of the adaptive threshold T is {fm(steps.ink, truth):.2f}. "
+    section.notes = [f"Thresholds of the single windows, their results, attention, adaptive threshold and output of the authors' weights on {shown}. {whole}"
                      "Another page: `sauvolanet paper figure3 --page FILE --truth FILE`, or `sauvolanet explain`."]  # fmt: skip
     return section
 
@@ -211,13 +215,14 @@ def figure4(work: Work) -> Section:
             "names": names,
             "weights": [net.load(n).digest for n in models(work)[0]],
         }
-        found = (
-            work.cell(f"figure4-{printed['row']}", depends, partial(_draw_sheet, work, page, printed["row"], names))
-            or {}
-        )
+        draw = partial(_draw_sheet, work, page, printed["row"], names)
+        found = work.cell(f"figure4-{printed['row']}", depends, draw) or {}
         section.rows.append([printed["row"], f"{best['dataset']} {best['page']}", Beside(best["fm"], printed["SauvolaNet"]),
                              *(printed[n] for n in ("cGANs", "DeepOtsu", "MRAtt")), *(found.get(n) for n in names[1:])])  # fmt: skip
-        section.pictures += [p for p in _sheet_files(printed["row"]) if found and (work.out / p).exists()]
+        files = _sheet_files(printed["row"])
+        if found and not work.late and not all((work.out / p).exists() for p in files):
+            draw()  # the cell came from another folder, or somebody took the picture
+        section.pictures += [p for p in files if found and (work.out / p).exists()]
     section.notes = ["The pages are found by the score of the authors' weights; other columns without \"printed\" are ours, FM of that page in the same gray. "
                      "The sheets, with false ink red and missed ink blue, are written beside the table; they show pages of the data sets and are not published here."]  # fmt: skip
     return section

@@ -38,11 +38,43 @@ class Beside:
         return f"{ours} · {self.printed:.{p}f} · {self.difference:+.{p}f}"
 
 
+@dataclass(frozen=True)
+class Spread(Beside):
+    """Our mean beside the printed one, each with its deviation; None for the deviation of a value that was fixed."""
+
+    places: int = 3
+    deviation: float | None = None
+    printed_deviation: float | None = None
+
+    def __str__(self) -> str:
+        def told(mean: float | None, deviation: float | None) -> str:
+            if mean is None:
+                return NOT_RUN
+            return f"{mean:.2f}" if deviation is None else f"{mean:.{self.places}f} ± {deviation:.{self.places}f}"
+
+        # the printed means have two places, whatever their deviations have
+        printed = f"{self.printed:.2f}" + (f" ± {self.printed_deviation}" if self.printed_deviation is not None else "")
+        parts = [told(self.ours, self.deviation), printed]
+        return " · ".join(parts if self.difference is None else [*parts, f"{self.difference:+.{self.places}f}"])
+
+
+@dataclass(frozen=True)
+class Fine:
+    """A number that needs more places than the two of a score; the CSV has all of them."""
+
+    value: float
+    places: int
+
+    def __str__(self) -> str:
+        return f"{self.value:.{self.places}f}"
+
+
 @dataclass
 class Section:
     """One table or figure: columns and rows of text, numbers and `Beside`; notes below; pictures by file name.
 
     public : whether its pictures may be published; those that show pages of the data sets may not.
+    csv_only : how many of the last columns are for the CSV alone, so that the table stays readable.
     """
 
     name: str
@@ -52,13 +84,15 @@ class Section:
     notes: list[str] = field(default_factory=list)
     pictures: list[str] = field(default_factory=list)
     public: bool = True
+    csv_only: int = 0
 
     def markdown(self, pictures_in: str = "") -> str:
         """The section as Markdown; pictures are linked in the folder given."""
         lines = [f"## {self.title}", ""]
         if self.rows:
-            lines += ["| " + " | ".join(self.columns) + " |", "|" + "---|" * len(self.columns)]
-            lines += ["| " + " | ".join(_text(v) for v in row) + " |" for row in self.rows] + [""]
+            shown_columns = len(self.columns) - self.csv_only
+            lines += ["| " + " | ".join(self.columns[:shown_columns]) + " |", "|" + "---|" * shown_columns]
+            lines += ["| " + " | ".join(_text(v) for v in row[:shown_columns]) + " |" for row in self.rows] + [""]
         shown = [p for p in self.pictures if p.endswith(".png")] if self.public or not pictures_in else []
         lines += [line for p in shown for line in (f"![{self.title}]({pictures_in}{p})", "")]
         return "\n".join([*lines, *(line for note in self.notes for line in (note, ""))])
@@ -94,6 +128,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    value = value.value if isinstance(value, Fine) else value
     return "" if value is None else round(value, 6) if isinstance(value, float) else value
 
 
