@@ -107,6 +107,39 @@ def test_fine_tuning_begins_where_the_model_is(tiny: Settings, pairs: Path, tmp_
         Run(PRESETS["paper"], pairs, tmp_path / "third").start_from(model)
 
 
+def test_test_sets_are_scored_once_at_the_end(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    job = Run(replace(tiny, validate=(), test=("other",)), pairs, tmp_path / "run")
+    job.train(stop_after=1)
+    assert not (tmp_path / "run" / "test.json").exists()
+    job.train()
+    scores = json.loads((tmp_path / "run" / "test.json").read_text())
+    assert set(scores) == {"fm", "other"} and 0 <= scores["fm"] <= 100
+    assert job.a_page() is not None and Run(tiny, "", tmp_path / "other").a_page() is None
+
+
+def test_a_run_of_another_length_says_so(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    Run(replace(tiny, steps=6), pairs, tmp_path / "run", "first command").train(stop_after=2)
+    longer = Run(replace(tiny, steps=4), pairs, tmp_path / "run", "second command")
+    longer.train()
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert longer.command == manifest["command"] == "first command; from step 2 on: second command"
+    assert manifest["settings"]["steps"] == 4
+
+
+@pytest.mark.parametrize(
+    "change", ["loss=hing", "optimizer=sgd", "positive=x", "k=abc", 'scaling={"kind":"foo"}'], ids=lambda c: c[:8]
+)
+def test_a_setting_that_does_not_exist_is_named(change: str) -> None:
+    name, _, value = change.partition("=")
+    with pytest.raises(UsageError):
+        with_changes(PRESETS["swift"], {name: value})
+
+
+def test_a_run_of_no_minutes(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="0 minutes"):
+        Run(tiny, pairs, tmp_path / "run").train(minutes=0)
+
+
 def test_nan_loss_stops_and_keeps_the_last_checkpoint(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
     run = Run(tiny, pairs, tmp_path / "run")
     run.train(stop_after=6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from sauvolanet.net.architecture import PAPER, Architecture
 from sauvolanet.synth import page
 from sauvolanet.train import fast
 from sauvolanet.train.export import difference, halfway, to_model
-from sauvolanet.train.loop import build, from_model
+from sauvolanet.train.loop import build, folded, from_model
 from sauvolanet.train.network import SauvolaNet, window_statistics
 from sauvolanet.train.settings import PRESETS
 from sauvolanet.windows import mean_deviation_numpy
@@ -95,10 +97,17 @@ def test_export_folds_the_normalisation() -> None:
 
 
 def test_half_the_way_back() -> None:
-    one, other = (to_model(SauvolaNet(TINY, k=k), name, {"kind": "minmax"}, {}) for k, name in ((0.1, "a"), (0.3, "b")))
+    one, other, more = (
+        to_model(SauvolaNet(TINY, k=k), name, {"kind": "minmax"}, {"partition": partition})
+        for k, name, partition in ((0.1, "a", "wide"), (0.3, "b", "wide"), (0.3, "c", "all"))
+    )
     middle = halfway(one, other)
     assert middle.about["k"] == pytest.approx([0.2] * len(TINY.windows))
-    assert middle.about["training"] == {"halfway_to": "b"} and middle.name == "a"
+    assert middle.about["training"] == {"partition": "wide", "halfway_to": "b"} and middle.name == "a"
+    assert halfway(one, more).about["training"]["partition"] == "unknown"  # half of it has seen the test sets
+    assert halfway(more, one).about["training"]["partition"] == "all"
+    gray, _ = page(3, kind="letter", height=64, width=96)
+    assert difference(folded(replace(PRESETS["swift"], architecture=TINY, k=0.1, r=0.5), middle), middle, gray) < 1e-5
     for name, weight in middle.weights.items():
         np.testing.assert_allclose(weight, (one.weights[name] + other.weights[name]) / 2)
     for stranger in (to_model(SauvolaNet(PAPER), "c", {"kind": "minmax"}, {}), to_model(SauvolaNet(TINY), "d", {}, {})):

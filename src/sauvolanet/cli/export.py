@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 from ..errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
+    from ..train.loop import Run
     from ..windows import Gray
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="The run's folder; with --standalone a model's name or path.")
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="Where to write the model.")
-    parser.add_argument("--page", metavar="FILE", help="A page to check on; without it a synthetic one.")
+    parser.add_argument(
+        "--page", metavar="FILE", help="A page to check on; without it one of the run's own, or a synthetic one."
+    )
     parser.add_argument(
         "--source", default="", metavar="TEXT", help="Where the model comes from; without it: how its weights began."
     )
@@ -38,11 +41,13 @@ def run(args: argparse.Namespace) -> int:
     return _standalone(args) if args.standalone else _export(args)
 
 
-def _page(args: argparse.Namespace) -> Gray:
+def _page(args: argparse.Namespace, job: Run | None = None) -> Gray:
+    """The page that is named; else one that the run watched or learnt from, where it is still there."""
     from ..datasets import read_image
     from ..synth import example
 
-    return read_image(Path(args.page)) if args.page else example()
+    page = Path(args.page) if args.page else job.a_page() if job else None
+    return read_image(page) if page else example()
 
 
 def _standalone(args: argparse.Namespace) -> int:
@@ -67,13 +72,15 @@ def _export(args: argparse.Namespace) -> int:
     from ..net import load
     from ..net.model import save
     from ..train.export import difference, halfway
-    from ..train.loop import open_run
+    from ..train.loop import folded, open_run
 
     job = open_run(args.run)
     model = job.model(Path(args.output).stem, args.source, args.licence, args.copyright)
-    apart = difference(job.average, model, _page(args))
+    net = job.average
     if args.halfway_to:
         model = halfway(model, load(args.halfway_to))
+        net = folded(job.settings, model)
+    apart = difference(net, model, _page(args, job))
     path = save(model.about, model.weights, args.output)
     print(f"{path}: {model.about['parameters']:,} numbers, step {job.step}, threshold within {apart:.1e} of torch's")
     return 0

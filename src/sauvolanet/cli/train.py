@@ -29,7 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="RUN", required=True, help="Folder of the run: checkpoint, log, manifest.")
     parser.add_argument("--train", nargs="+", metavar="SET", help="Sets or groups to train on.")
-    parser.add_argument("--validate", nargs="*", metavar="SET", help="Sets or groups to choose by.")
+    parser.add_argument("--validate", nargs="*", metavar="SET", help="Sets or groups to watch.")
+    parser.add_argument(
+        "--test", nargs="+", metavar="SET", help="Sets or groups to score once, when the run has ended."
+    )
     parser.add_argument(
         "--leave-out", nargs="+", metavar="SET", help="Sets to leave out of training; they are validated on."
     )
@@ -85,7 +88,7 @@ def _settings(args: argparse.Namespace, model: Model | None) -> Settings:
     settings = PRESETS[args.preset]
     if model and not any(change.startswith("architecture.") for change in args.changes):
         settings = like_model(settings, model)
-    sets = {"train": args.train, "validate": args.validate, "leave_out": args.leave_out}
+    sets = {"train": args.train, "validate": args.validate, "leave_out": args.leave_out, "test": args.test}
     given: dict[str, Any] = {name: tuple(value) for name, value in sets.items() if value is not None}
     settings = replace(settings, **given)
     if args.train and args.validate is None:

@@ -15,6 +15,7 @@ from ..page import PageNumbers
 from ..windows import Gray
 from . import fast
 from .network import EPSILON, SauvolaNet
+from .record import together
 
 
 def to_model(net: SauvolaNet, name: str, scaling: dict[str, Any], training: dict[str, Any], source: str = "",
@@ -48,6 +49,7 @@ def halfway(model: Model, other: Model) -> Model:
     weights = {name: (w + other.weights[name]) / np.float32(2) for name, w in model.weights.items()}
     about = {n: [(a + b) / 2 for a, b in zip(model.about[n], other.about[n], strict=True)] for n in ("k", "r")}
     training = {**model.about["training"], "halfway_to": other.name}
+    training["partition"] = together(training.get("partition", "unknown"), other.about["training"].get("partition", "unknown"))
     return Model({**model.about, **about, "training": training}, weights)
 
 

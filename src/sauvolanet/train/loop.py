@@ -30,7 +30,7 @@ from .export import to_model
 from .feed import Feed
 from .interrupts import Interrupts, Stopped
 from .loss import LOSSES
-from .network import SauvolaNet
+from .network import EPSILON, SauvolaNet
 from .patches import Batch, Patches, load_sheets, usable
 from .settings import Settings, held_out_pages, settings_from_json
 
@@ -45,10 +45,12 @@ class Run:
         self.settings = settings
         self.command = command
         self.step, self.seconds = 0, 0.0
+        self.longer = False  # whether the run goes on with another length than it began with
         self.calibrate = False  # whether weights with a folded normalisation have just been put in
         self.fitted = False  # whether --minutes has fixed the number of steps
         self.origin: dict[str, str] | None = None  # name and partition of the model that the run began with
         self.history: list[dict[str, Any]] = []
+        self.losses: list[float] = []  # since the last row of the log
         self.rank, self.world = _join()
         check_batch(settings, self.world)
         torch.manual_seed(settings.seed)
@@ -83,7 +85,10 @@ class Run:
         minutes : fit the schedule to this time: the number of steps is fixed from the speed of the first steps.
         """
         s = self.settings
+        if minutes is not None and minutes <= 0:
+            raise UsageError(f"a run of {minutes:g} minutes trains nothing")
         patches, validation = self._pages()
+        test = datasets.find(self.data, s.test) if s.test else []
         if self.calibrate:
             calibrate(self.net, patches.batch(0, range(CALIBRATION_PATCHES)))
         if not self.step:
@@ -105,17 +110,20 @@ class Run:
                 begun = now
                 bar.update()
                 bar.set_postfix(loss=f"{loss:.4f}", **{"patches/s": f"{self.step * s.batch / self.seconds:.1f}"})
+                self.losses.append(loss)
                 if minutes and len(times) == MEASURE_STEPS and not self.fitted:
                     self._fit(minutes, times)
                     bar.total = self.settings.steps
                 last = self.step == self.settings.steps
-                to_validate = self.step % s.validate_every == 0 or last
+                to_validate = self.step % self.settings.validate_every == 0 or last
                 if to_validate or self.step % s.checkpoint_every == 0:
                     self.save()  # before validation, so that no page of it can cost the run
                 if to_validate:
-                    self._validate(validation, loss)
+                    self._validate(validation)
                     self.save()
                     begun = time.perf_counter()  # the clock counts training only
+                if last and test and self.rank == 0:
+                    record.write_test(self.folder, validate(self.model("test"), usable(test, self._say)))
                 if self._any(signals.asked) and not last:
                     self.save()
                     raise Stopped
@@ -129,9 +137,14 @@ class Run:
         training = [p for p in training if (p.set, p.id) in loaded]
         if self.step:
             record.check_pages(self.folder, training)
+        judged = sorted({p.set for p in validation} & set(datasets.resolve(["test"], {p.set for p in validation})))
+        if judged and self.rank == 0:
+            self._say(
+                f"validation on {', '.join(judged)}: a test set of the paper; what is chosen by it cannot be judged by it"
+            )
         if self.rank == 0:
             validation = usable(validation, self._say)
-            if not self.step or record.read_manifest(self.folder) is None:
+            if not self.step or self.longer or record.read_manifest(self.folder) is None:
                 record.write_manifest(self.folder, s, self.command, training, validation, self.origin)
         return Patches(sheets, s), validation
 
@@ -193,13 +206,14 @@ class Run:
             self.average, name, s.scaling, training, source or f"trained with sauvolanet{begun}", licence, copyright
         )
 
-    def _validate(self, pages: list[datasets.Page], loss: float) -> None:
+    def _validate(self, pages: list[datasets.Page]) -> None:
         row: dict[str, Any] = {
             "step": self.step,
             "seconds": round(self.seconds),
-            "loss": round(loss, 5),
+            "loss": round(sum(self.losses) / max(len(self.losses), 1), 5),
             "alpha": round(float(self.net.alpha.detach()), 3),
         }
+        self.losses = []
         if self.rank == 0:
             row |= validate(self.model("validation"), pages)
             self.history.append(row)
@@ -207,6 +221,17 @@ class Run:
             self._say(" · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
         if self.world > 1:
             torch.distributed.barrier()
+
+    def a_page(self) -> Path | None:
+        """A page that the run watched or learnt from, if its data are where they were."""
+        manifest = record.read_manifest(self.folder) or {}
+        known = (
+            {f"{p.set}/{p.id}": p.image for p in datasets.find(self.data)}
+            if self.data.name and self.data.is_dir()
+            else {}
+        )
+        pages = [*manifest.get("validation_pages", ()), *manifest.get("train_pages", ())]
+        return next((known[page] for page in pages if page in known), None)
 
     def save(self) -> None:
         """Write the checkpoint: under another name first, so that the last good one is never lost.
@@ -218,7 +243,8 @@ class Run:
         state = {
             "settings": self.settings.to_json(), "step": self.step, "seconds": self.seconds, "history": self.history,
             "net": self.net.state_dict(), "average": self.average.state_dict(), "optimizers": [o.state_dict() for o in self.optimizers],
-            "command": self.command, "fitted": self.fitted, "origin": self.origin,
+            "command": self.command, "fitted": self.fitted, "origin": self.origin, "losses": self.losses,
+            "data": str(self.data.resolve()),
         }  # fmt: skip
         data = io.BytesIO()  # torch reports a failed write in its own way
         torch.save(state, data)
@@ -228,7 +254,7 @@ class Run:
     def _resume(self) -> None:
         state = read_checkpoint(self.folder)
         old = settings_from_json(state["settings"])
-        free = ("steps", "warmup") if state["fitted"] else ("steps",)
+        free = ("steps", "warmup", "validate_every") if state["fitted"] else ("steps",)
         different = [n for n, v in vars(old).items() if v != getattr(self.settings, n) and n not in free]
         if different:
             raise UsageError(
@@ -237,11 +263,17 @@ class Run:
         if state["fitted"]:  # --minutes fixed the length; otherwise a run may be made longer or shorter
             self.settings, self.fitted = old, True
         self.step, self.seconds, self.history = state["step"], state["seconds"], state["history"]
+        self.losses = state.get("losses", [])
         self.net.load_state_dict(state["net"])
         self.average.load_state_dict(state["average"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
-        self.command, self.origin = state["command"], state.get("origin")
+        self.longer = old.steps != self.settings.steps
+        if self.longer:
+            self.command = f"{state['command']}; from step {self.step} on: {self.command}"
+        else:
+            self.command = state["command"]
+        self.origin = state.get("origin")
 
     def _fit(self, minutes: float, times: list[float]) -> None:
         """Fix the length of the run; the first process decides, by its own clock."""
@@ -251,7 +283,9 @@ class Run:
             torch.distributed.broadcast(decided, 0)
             steps = int(decided)
         warmup = min(self.settings.warmup, steps // 10)
-        self.settings, self.fitted = replace(self.settings, steps=steps, warmup=warmup), True
+        every = min(self.settings.validate_every, max(steps // 10, 1))
+        self.settings = replace(self.settings, steps=steps, warmup=warmup, validate_every=every)
+        self.fitted = True
 
     def _any(self, asked: bool) -> bool:
         """Whether any process was asked: all of them must stop after the same step."""
@@ -349,6 +383,16 @@ def from_model(net: SauvolaNet, model: Model) -> None:
     net.load_state_dict(state)
 
 
+def folded(s: Settings, model: Model) -> SauvolaNet:
+    """The network of a model as it runs: a normalisation that is folded in changes nothing any more."""
+    net = build(s)
+    from_model(net, model)
+    for conv in net.convs.values():
+        if conv.norm == "batch":
+            conv.variance.fill_(1 - EPSILON)
+    return net
+
+
 def like_model(s: Settings, model: Model) -> Settings:
     """The settings with the network and the scaling of a model, to begin with its weights."""
     if model.architecture != s.architecture:  # k and r are one per window
@@ -421,7 +465,7 @@ def read_checkpoint(folder: Path) -> dict[str, Any]:
 def open_run(folder: str | Path) -> Run:
     """A run from its folder alone, to export it."""
     state = read_checkpoint(Path(folder))
-    return Run(settings_from_json(state["settings"]), "", folder)
+    return Run(settings_from_json(state["settings"]), state.get("data", ""), folder)
 
 
 def _join() -> tuple[int, int]:

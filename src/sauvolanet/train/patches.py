@@ -286,7 +286,8 @@ def _headline(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int,
     coverage = np.zeros(gray.shape, np.float32)
     top, left, bottom, right = rng.integers(6, side // 4, 4)
     inner = (slice(spot[0] + top, spot[0] + side - bottom), slice(spot[1] + left, spot[1] + side - right))
-    coverage[inner] = draw_headline(rng, *coverage[inner].shape, strokes=(14, 70))
+    height, width = coverage[inner].shape
+    coverage[inner] = draw_headline(rng, height, width, (14, 70))
     paper = _paper(gray)
     dark = paper * np.float32(1 - rng.uniform(max(contrast, 0.4), 1))
     grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(0, 6))

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import platform
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from .settings import Settings
 LOG = "log.csv"
 MANIFEST = "manifest.json"
 CURVE = "curve.png"
+TEST = "test.json"
 PARTITIONS = {"stated-train": "stated", "wide-train": "wide", "all": "all"}
 
 
@@ -74,9 +76,18 @@ def _set(page: str) -> str:
 def partition_of(s: Settings, origin: dict[str, str] | None) -> str:
     """Name of the partition; weights that began on another one have seen more than the run's own pages."""
     own = PARTITIONS.get(" ".join(s.train), "unknown")
-    began = origin["partition"] if origin else own
-    within = began == own or (own == "all" and began in PARTITIONS.values())
-    return own if within and not s.leave_out else "unknown"
+    return "unknown" if s.leave_out else together(own, origin["partition"] if origin else own)
+
+
+def together(own: str, other: str) -> str:
+    """The partition of weights that come from two: the larger one where it contains the other."""
+    return own if other == own or (own == "all" and other in PARTITIONS.values()) else "unknown"
+
+
+def write_test(folder: Path, scores: dict[str, float]) -> None:
+    """The scores on the test sets, taken once, at the end of a run."""
+    with atomic(folder / TEST) as file:
+        file.write((json.dumps(scores, indent=1) + "\n").encode())
 
 
 def checksum(pages: list[Page]) -> str:
@@ -93,6 +104,8 @@ def versions() -> dict[str, str]:
         "sauvolanet": __version__,
         "torch": torch.__version__,
         "numpy": np.__version__,
+        "numba": version("numba"),
+        "pillow": version("pillow"),
         "python": platform.python_version(),
     }
 
@@ -116,7 +129,7 @@ def draw_curve(history: list[dict[str, Any]], path: Path) -> None:
         return
     figure = Figure((8, 4.5), layout="constrained")
     left = figure.add_subplot(xlabel="step", ylabel="loss")
-    left.plot([row["step"] for row in history], [row["loss"] for row in history], color="0.6", label="loss")
+    left.plot([row["step"] for row in history], [row["loss"] for row in history], ".-", color="0.6", label="loss")
     if any("fm" in row for row in history):
         right = left.twinx()
         right.set_ylabel("FM on the validation pages")
@@ -126,6 +139,7 @@ def draw_curve(history: list[dict[str, Any]], path: Path) -> None:
             right.plot(
                 [row["step"] for row in history],
                 [row.get(name, np.nan) for row in history],
+                ".-",
                 linewidth=width,
                 label=name,
             )

@@ -29,6 +29,7 @@ class Settings:
     validate: tuple[str, ...] = ("validate",)  # sets or groups to choose by
     hold_out: bool = False  # keep the listed pages of the training sets for validation (see validation.json)
     leave_out: tuple[str, ...] = ()  # sets removed from training
+    test: tuple[str, ...] = ()  # sets or groups to score once, at the end
     seed: int = 1
     patch: int = 256  # side of a training patch
     least_text: float = 0.0  # smallest share of ink in a patch
@@ -74,8 +75,24 @@ class Settings:
     validate_every: int = 500
     checkpoint_every: int = 200
 
+    def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise UnknownName(f"setting {name}", getattr(self, name), known)
+        if self.scaling.get("kind") not in SCALINGS:
+            raise UnknownName("kind of scaling", str(self.scaling.get("kind")), SCALINGS)
+        for name in ("k", "r"):
+            value = getattr(self, name)
+            values = value if isinstance(value, tuple) else (value,)
+            if not all(isinstance(v, (int, float)) for v in values):
+                raise UsageError(f"setting {name} must be a number, or one for each window, not {value!r}")
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+SCALINGS = ("minmax", "percentile")
+_CHOICES = {"loss": ("hinge", "dice", "page"), "optimizer": ("adam", "muon"), "positive": ("clamp", "softplus")}
 
 
 def settings_from_json(data: dict[str, Any]) -> Settings:
@@ -91,10 +108,11 @@ def _tuples(value: Any) -> Any:
 
 PRESETS: dict[str, Settings] = {
     # the paper's text, with the min–max scaling that the published figures need
-    "paper": Settings(preset="paper"),
+    "paper": Settings(preset="paper", by_pages=True),
     # what the checkpoint's own file name and repository say
     "authors": Settings(
-        preset="authors", batch=8, transpose=True, patch_scaling=True, least_text=0.02, train_alpha=True, steps=32_000,
+        preset="authors", batch=8, by_pages=True, transpose=True, patch_scaling=True, least_text=0.02, train_alpha=True,
+        steps=32_000,
     ),
     # the paper's network with our recipe; two windows begin as what the attention wants beside thresholds: "paper" and
     # "ink" whatever the gray (threshold below black on flat paper; above white)
@@ -145,9 +163,11 @@ def with_changes(settings: Settings, changes: dict[str, str]) -> Settings:
 
 
 def _fit(name: str, old: Any, value: Any) -> Any:
-    """The value, if it is of the old one's kind."""
+    """The value, if it is of the old one's kind; one value stands for a list of one."""
     if isinstance(old, tuple) and isinstance(value, str):
         value = tuple(value.split(","))
+    elif isinstance(old, tuple) and not isinstance(value, tuple):
+        value = (value,)
     if isinstance(old, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(old) is not type(value) and name not in ("k", "r"):
