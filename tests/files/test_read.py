@@ -162,6 +162,71 @@ def test_a_scanned_pdf_page_gives_the_scans_own_pixels(
     assert page.dpi == pytest.approx(expected[::-1] if rotation % 180 else expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("rotation", [0, 90])
+def test_a_scan_that_its_pdf_page_turns(
+    gray: np.ndarray, make_pdf: Callable[..., bytes], turn: int, rotation: int
+) -> None:
+    """The image lies on its side and the page's content turns it, as some scanners' programs write it."""
+    noisy = np.clip(gray + np.random.default_rng(1).integers(-25, 25, gray.shape), 0, 255).astype(np.uint8)
+    draw = {1: b"q 0 45 -60 0 60 0 cm /I0 Do Q", -1: b"q 0 -45 60 0 0 45 cm /I0 Do Q"}[turn]
+    (page,) = read(make_pdf([noisy], (60, 45), draw, b"/Rotate %d" % rotation))
+    assert (page.gray == np.rot90(noisy, turn - rotation // 90)).all()
+    assert page.dpi == (144, 144)
+
+
+def pdf_with(make_pdf: Callable[..., bytes], data: bytes, entries: bytes) -> bytes:
+    """A PDF page of 90 × 120 pixels that is one image with these data and entries of its dictionary."""
+    whole = make_pdf([np.zeros((120, 90), np.uint8)], (90, 120), b"q 90 0 0 120 0 0 cm /I0 Do Q")
+    begin, end = whole.index(b"/BitsPerComponent"), whole.rindex(b"endstream")
+    # the reader finds its way without the table of offsets
+    return whole[:begin] + entries + b"/Length %d>>stream\n" % len(data) + data + b"\n" + whole[end:]
+
+
+@pytest.mark.parametrize("filter", [False, True], ids=["plain", "png-filter"])
+@pytest.mark.parametrize(
+    ("space", "bits"),
+    [(b"/DeviceGray", bits) for bits in (1, 2, 4, 8, 16)]
+    + [(b"/DeviceRGB", bits) for bits in (1, 2, 4, 8, 16)]
+    + [(b"[/Indexed/DeviceGray 1<1EE6>]", bits) for bits in (1, 2, 4, 8)],
+)
+def test_images_of_any_depth_in_a_pdf(
+    gray: np.ndarray, make_pdf: Callable[..., bytes], space: bytes, bits: int, filter: bool
+) -> None:
+    dark, light = (0x1E, 0xE6) if b"Indexed" in space else (0, 255)
+    colours = 3 if b"RGB" in space else 1
+    levels = np.where(gray < 128, 0, 1 if b"Indexed" in space else 2**bits - 1).repeat(colours, 1)
+    rows = np.packbits(((levels[..., None] >> np.arange(bits)[::-1]) & 1).reshape(len(gray), -1), axis=1)
+    entries = b"/BitsPerComponent %d/ColorSpace%s/Filter/FlateDecode" % (bits, space)
+    if filter:
+        rows = np.insert(rows, 0, 0, axis=1)  # each begins with the number of its filter: none
+        entries += b"/DecodeParms<</Predictor 15/Columns 90/Colors %d/BitsPerComponent %d>>" % (colours, bits)
+    (page,) = read(pdf_with(make_pdf, zlib.compress(rows.tobytes()), entries))
+    assert (page.gray == np.where(gray < 128, dark, light)).all()
+    with pytest.raises(UnreadablePage, match="damaged or cut short"):
+        read(pdf_with(make_pdf, zlib.compress(rows[:50].tobytes()), entries))
+
+
+@pytest.mark.parametrize("entries", [b"/BitsPerComponent 3/ColorSpace/DeviceGray", b"/BitsPerComponent 8/ColorSpace/X"])
+def test_an_image_in_a_pdf_that_cannot_be_shown_is_no_white_paper(
+    gray: np.ndarray, make_pdf: Callable[..., bytes], entries: bytes
+) -> None:
+    with pytest.raises(
+        UnreadablePage, match="an image on page 1 of the page is damaged or cut short: it cannot be shown"
+    ):
+        read(pdf_with(make_pdf, gray.tobytes(), entries))
+
+
+@pytest.mark.parametrize(("format", "filter"), [("JPEG", b"DCTDecode"), ("JPEG2000", b"JPXDecode")])
+def test_an_image_larger_than_its_pdf_says(make_pdf: Callable[..., bytes], format: str, filter: bytes) -> None:
+    bomb = saved(Image.new("L", (400, 300)), format)
+    entries = b"/BitsPerComponent 8/ColorSpace/DeviceGray/Filter/" + filter
+    with pytest.raises(PageTooLarge, match="an image on page 1 of the page has 400 × 300 pixels"):
+        read(pdf_with(make_pdf, bomb, entries), max_pixels=100_000)
+    with pytest.raises(UnreadablePage, match=r"cut short: cannot identify image file$"):
+        read(pdf_with(make_pdf, b"no image", entries))
+
+
 def test_colour_scan_in_a_pdf_has_the_gray_of_the_same_image(make_pdf: Callable[..., bytes]) -> None:
     colour = np.random.default_rng(2).integers(0, 256, (50, 40, 3), np.uint8)
     (page,) = read(make_pdf([colour], (40, 50), b"q 40 0 0 50 0 0 cm /I0 Do Q"))

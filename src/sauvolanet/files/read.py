@@ -200,7 +200,7 @@ def _decoding(name: str) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except Exception as problem:  # decoders raise nearly anything: OSError, SyntaxError, struct.error, KeyError …
-        reason = str(problem) or type(problem).__name__
+        reason = str(problem).partition(" <_io.")[0] or type(problem).__name__  # Pillow shows the file object
         raise UnreadablePage(f"{name} is damaged or cut short: {reason}") from None
 
 
@@ -246,8 +246,9 @@ class _Pdf:
         with _pdfium, self._open(index) as page:
             scan, width, height = self._measure(page, index)
             for image in page.get_objects([raw.FPDF_PAGEOBJ_IMAGE]):
-                with _decoding(f"an image on page {index + 1} of {self.name}"):
-                    _check_complete(image)
+                shown = f"an image on page {index + 1} of {self.name}"
+                with _decoding(shown):
+                    _check_complete(image, shown, self.max_pixels)
             inches_wide, inches_high = (side / 72 for side in page.get_size())
             image = _scan_pixels(page, scan) if scan else _rendered(page, width, height)
         # what the page measures is kept: pixels over inches, also where the rendered size was rounded to whole pixels
@@ -282,16 +283,17 @@ class _Pdf:
             elif item.type != raw.FPDF_PAGEOBJ_FORM:
                 scan_only = False
         if scan_only and len(images) == 1 and _covers(page, images[0]):
-            return images[0], *images[0].get_px_size()
+            return images[0], *_upright_size(images[0])
         width, height = (max(1, round(side * self.dpi / 72)) for side in page.get_size())
         _refuse_large(f"{name} at {self.dpi:g} dpi", width, height, self.max_pixels)
         return None, width, height
 
 
 def _covers(page: PdfPage, image: PdfImage) -> bool:
-    """Whether the image is upright (it may be mirrored) and reaches every edge of the page to 1 %."""
+    """Whether the image is in line with the page (mirrored and turned by 90° as may be) and reaches all edges to 1 %."""
     a, b, c, d, _, _ = image.get_matrix().get()
-    if (b, c) != (0, 0) or 0 in (a, d, *image.get_px_size()):
+    in_line = (b, c) == (0, 0) or (a, d) == (0, 0)
+    if not in_line or a * d == b * c or 0 in image.get_px_size():
         return False
     left, bottom, right, top = page.get_bbox()
     x0, y0, x1, y1 = image.get_bounds()
@@ -300,7 +302,13 @@ def _covers(page: PdfPage, image: PdfImage) -> bool:
             and abs(y0 - bottom) <= near_y and abs(y1 - top) <= near_y)  # fmt: skip
 
 
-def _check_complete(image: PdfImage) -> None:
+def _upright_size(image: PdfImage) -> tuple[int, int]:
+    """Width and height of an image in line with its page, as it lies there, before the page's own rotation."""
+    width, height = image.get_px_size()
+    return (width, height) if image.get_matrix().a else (height, width)
+
+
+def _check_complete(image: PdfImage, name: str, max_pixels: int) -> None:
     """Raise where an image's data are damaged or end too early: the renderer says nothing and leaves gray or white.
 
     CCITT and JBIG2 are taken as they are: nothing tells a page that was cut short from one that ends white.
@@ -311,16 +319,30 @@ def _check_complete(image: PdfImage) -> None:
     width, height = image.get_px_size()
     if filters and filters[-1] in ("DCTDecode", "JPXDecode"):
         with Image.open(io.BytesIO(bytes(image.get_data(decode_simple=True)))) as picture:
+            _refuse_large(name, *picture.size, max_pixels)  # the PDF may claim another size
             picture.draft("L", (1, 1))  # a JPEG is decoded at an eighth of its size; nothing of it is left out
             picture.load()
-    elif set(filters) <= set(image.SIMPLE_FILTERS):
-        needed = -(-width * image.get_metadata().bits_per_pixel // 8) * height
+        return
+    depth = image.get_metadata().bits_per_pixel  # as rendered
+    if not depth:
+        raise ValueError("it cannot be shown")
+    if set(filters) <= set(image.SIMPLE_FILTERS):
+        needed = -(-width * depth // 8) * height
         if filters == ["FlateDecode"]:
             got = _inflated(bytes(image.get_data(decode_simple=False)), needed)
         else:
             got = len(image.get_data(decode_simple=True))
-        if got < needed:
+        if got < needed and not _whole_rows(got, width, height):
             raise ValueError(f"{got} of {needed} bytes")
+
+
+def _whole_rows(got: int, width: int, height: int) -> bool:
+    """Whether so many bytes are an image stored with fewer bits than it is rendered with, 4 of 8 or 16 of 24.
+
+    A row may begin with a byte for its PNG filter, and a line break may follow the last.
+    """
+    rows = (-(-width * bits // 8) + filter for bits in (1, 2, 3, 4, 6, 8, 12, 16) for filter in (0, 1))
+    return any(0 <= got - row * height <= 2 for row in rows)
 
 
 def _inflated(data: bytes, enough: int) -> int:
@@ -344,7 +366,7 @@ def _scan_pixels(page: PdfPage, scan: PdfImage) -> Image:
 
     rotation = page.get_rotation()
     page.set_rotation(0)
-    width, height = scan.get_px_size()
+    width, height = _upright_size(scan)
     left, _, _, top = page.get_bbox()
     x0, y0, x1, y1 = scan.get_bounds()
     inset = 0.002
