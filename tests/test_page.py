@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
 from sauvolanet.datasets import find, read_gray
@@ -54,6 +56,36 @@ def test_sixteen_bits_are_rescaled_not_clipped(tmp_path: Path) -> None:
     Image.fromarray(wide).save(tmp_path / "wide.png")
     for page in (wide, Image.fromarray(wide), Image.open(tmp_path / "wide.png")):
         assert to_gray(page).tolist() == [[0, 0, 128, 255]]
+
+
+@pytest.mark.parametrize("compression", [None, "zlib"])
+@pytest.mark.parametrize("photometric", ["minisblack", "miniswhite"])
+def test_sixteen_bits_of_a_tiff_that_another_library_wrote(
+    tmp_path: Path, photometric: str, compression: str | None
+) -> None:
+    wide = GRAY.astype(np.uint16) * 257
+    stored = wide if photometric == "minisblack" else 65535 - wide
+    tifffile.imwrite(tmp_path / "a.tif", stored, photometric=photometric, compression=compression)
+    with Image.open(tmp_path / "a.tif") as image:
+        assert np.array_equal(to_gray(image), GRAY)
+
+
+def test_twelve_bits_are_rescaled(tmp_path: Path) -> None:
+    """A TIFF of one row, worked out by hand: four values of 12 bits are six bytes."""
+    tags = {256: 4, 257: 1, 258: 12, 259: 1, 262: 1, 273: 8, 277: 1, 278: 1, 279: 6}
+    entries = b"".join(struct.pack("<HHII", tag, 4 if tag == 273 else 3, 1, value) for tag, value in tags.items())
+    data = bytes.fromhex("000 0FF 800 FFF".replace(" ", ""))
+    (tmp_path / "a.tif").write_bytes(
+        b"II*\0" + struct.pack("<I", 14) + data + struct.pack("<H", 9) + entries + bytes(4)
+    )
+    with Image.open(tmp_path / "a.tif") as image:
+        assert to_gray(image).tolist() == [[0, 16, 128, 255]]
+
+
+def test_more_than_sixteen_bits_are_no_page() -> None:
+    for value in (-1, 65536):
+        with pytest.raises(UnreadablePage, match="more than 16 bits"):
+            to_gray(Image.new("I", (2, 1), value))
 
 
 def test_every_level_of_sixteen_bits() -> None:

@@ -90,14 +90,22 @@ def _from_pil(image: Image) -> Gray:
     from PIL import ImageOps
 
     try:
+        tiff_tags = getattr(image, "tag_v2", {})
         image = ImageOps.exif_transpose(image)
         if image.width == 0 or image.height == 0:
             raise UnreadablePage("the page has no pixels")
         if image.mode.startswith("I;16"):
-            return _to_eight_bits(np.asarray(image).astype(np.uint16))
-        if image.mode == "I":  # PIL's 32-bit mode holds 16-bit PNG and PGM
-            wide = np.asarray(image)
-            return _to_eight_bits(np.clip(wide, 0, 65535).astype(np.uint16))
+            wide = np.asarray(image).astype(np.uint16)
+            if tiff_tags.get(258) == (12,):  # PIL gives 12 bits as they are stored
+                wide = wide * 16 + wide // 256
+            if tiff_tags.get(262) == 0:  # and does not mind that 0 is white
+                wide = 65535 - wide
+            return _to_eight_bits(wide)
+        if image.mode == "I":  # PIL's 32-bit mode holds 16-bit PGM
+            values = np.asarray(image)
+            if values.min() < 0 or values.max() > 65535:
+                raise UnreadablePage("the image has more than 16 bits a pixel; make it 16")
+            return _to_eight_bits(values.astype(np.uint16))
         if image.mode == "F":
             values = np.asarray(image)  # the file does not say which level is white
             return _to_eight_bits(values / next((white for white in (1, 255) if values.max() <= white), 65535))
