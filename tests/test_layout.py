@@ -118,9 +118,23 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     from sauvolanet.cli import main
 
-    with pytest.raises(SystemExit) as stop:
-        main(["binarise"])
-    assert stop.value.code == 2
+    assert main(["binarise"]) == 2
+    assert capsys.readouterr().err == "sauvolanet: unknown command 'binarise'; did you mean binarize?\n"
+    assert main([]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_interrupted_while_a_command_is_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sauvolanet import cli
+
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.importlib, "import_module", interrupt)
+    assert cli.main(["binarize", "scans"]) == 130
+    assert capsys.readouterr().err == "sauvolanet: interrupted\n"
 
 
 def test_the_project_speaks_of_itself_alone() -> None:

@@ -80,6 +80,9 @@ def test_dry_run(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("args", "message"),
     [
+        ([], "the following arguments are required: INPUT; see 'sauvolanet binarize --help'"),
+        (["{scans}", "-o", "ink", "--bogus"], "unrecognized arguments: --bogus"),
+        (["{scans}", "-o", "ink", "--model", "swift"], "not allowed with argument --method"),
         (["{scans}"], "say where the results go"),
         (["{scans}", "-o", "x.pdf"], "several inputs need a folder"),
         (["{scans}", "-o", "-"], "only one file can go to standard output"),
@@ -186,6 +189,9 @@ def test_the_bar_counts_pages_before_their_rows() -> None:
 def test_nothing_writable_is_5(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert run(scans, "-o", tmp_path / "file" / "ink") == 5
+    capsys.readouterr()
+    assert run(scans, "-o", tmp_path / "file") == 5
+    assert capsys.readouterr().err == f"sauvolanet: cannot write into {tmp_path}/file: it is a file, not a folder\n"
     (tmp_path / "out.png").write_text("mine")
     assert run(scans / "0.png", "-o", tmp_path / "out.png") == 5
     assert "out.png exists" in capsys.readouterr().err
@@ -234,6 +240,29 @@ def test_pipe(scans: Path, tmp_path: Path) -> None:
         assert reason in done.stderr
 
 
+def test_a_pipe_with_a_name_is_read(scans: Path, tmp_path: Path) -> None:
+    """As the shell's <(…): it cannot be read twice."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no named pipes")
+    os.mkfifo(tmp_path / "pipe")
+    process = subprocess.Popen(
+        [*COMMAND, str(tmp_path / "pipe"), "-o", str(tmp_path / "a.png")], stderr=subprocess.PIPE
+    )
+    (tmp_path / "pipe").write_bytes((scans / "1.png").read_bytes())
+    assert process.communicate(timeout=60)[1] == b"sauvolanet: 1 done\n"
+    assert run(scans / "1.png", "-o", tmp_path / "b.png") == 0
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+@pytest.mark.parametrize(("args", "closed", "code"), [("- -o a.png", 0, 4), ("scans/1.png -o -", 1, 5)])
+def test_closed_streams_are_one_clear_error(scans: Path, args: str, closed: int, code: int) -> None:
+    done = subprocess.run([*COMMAND, *args.split()], cwd=scans.parent, stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, preexec_fn=lambda: os.close(closed))  # fmt: skip
+    assert done.returncode == code
+    assert b"standard %s is closed\n" % (b"output" if closed else b"input") in done.stderr
+    assert [p.name for p in scans.parent.iterdir()] == ["scans"]
+
+
 def test_standard_input_after_other_files(scans: Path, tmp_path: Path) -> None:
     args = [*COMMAND, *(str(scans / f"{i}.png") for i in (0, 1, 2)), "-", "-o", str(tmp_path / "ink"), "--jobs", "2"]
     done = subprocess.run(args, input=(scans / "3.png").read_bytes(), capture_output=True)
@@ -245,7 +274,7 @@ def test_several_pages_are_no_single_png(scans: Path, tmp_path: Path) -> None:
     book_of(scans, tmp_path / "book.tif")
     done = subprocess.run([*COMMAND, str(tmp_path / "book.tif"), "-o", "-"], capture_output=True)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"book.tif has 3 pages and PNG holds one; use --format tiff or pdf" in done.stderr
+    assert b"book.tif has 3 pages and PNG holds one; use --format tiff or pdf\n" in done.stderr
     done = subprocess.run([*COMMAND, str(tmp_path / "book.tif"), "-o", "-", "--format", "tiff"], capture_output=True)
     with Image.open(io.BytesIO(done.stdout)) as book:
         assert book.n_frames == 3

@@ -44,6 +44,12 @@ def test_jpeg_is_read(gray: np.ndarray) -> None:
     assert page.description == "a letter"
 
 
+def test_what_an_encoder_says_of_itself_is_no_description(gray: np.ndarray) -> None:
+    data = saved(Image.fromarray(gray), "JPEG2000")
+    assert b"OpenJPEG" in data
+    assert read(data)[0].description == ""
+
+
 def test_resolution_of_webp_is_in_its_exif(gray: np.ndarray) -> None:
     exif = Image.Exif()
     exif[0x011A], exif[0x011B], exif[0x0128] = 100.0, 50.0, 3  # per centimetre

@@ -9,9 +9,10 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from .. import __version__
-from ..errors import SauvolanetError
+from ..errors import SauvolanetError, UnknownName, UsageError
 
 # name -> one line for --help; the module is sauvolanet.cli.NAME with "_" for "-".
 COMMANDS = {
@@ -31,25 +32,34 @@ COMMANDS = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, like all others; it leaves the usage to --help."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the result is the process's exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
     width = max(map(len, COMMANDS))
     listing = "\n".join(f"  {name:<{width}}  {line}" for name, line in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="sauvolanet",
         description="Document binarization: black ink on white paper from gray or colour scans.",
         epilog=f"commands:\n{listing}\n\n'sauvolanet COMMAND --help' tells more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"sauvolanet {__version__}")
-    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
-    args = parser.parse_args(argv[:1])
-    module = importlib.import_module(f"{__name__}.{args.command.replace('-', '_')}")
-    sub = argparse.ArgumentParser(prog=f"sauvolanet {args.command}", description=module.__doc__,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    module.add_arguments(sub)
+    parser.add_argument("command", metavar="COMMAND", help="see below")
     try:
+        args = parser.parse_args(argv[:1])
+        if args.command not in COMMANDS:
+            raise UnknownName("command", args.command, COMMANDS)
+        module = importlib.import_module(f"{__name__}.{args.command.replace('-', '_')}")
+        sub = _Parser(prog=f"sauvolanet {args.command}", description=module.__doc__,
+                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+        module.add_arguments(sub)
         return int(module.run(sub.parse_args(argv[1:])) or 0)
     except SauvolanetError as problem:
         print(f"sauvolanet: {problem}", file=sys.stderr)

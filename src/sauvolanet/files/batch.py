@@ -217,7 +217,8 @@ class Worker:
             return []
         skipped = self._skipped(self._informed(task), row, row["pages"], pages)
         if not skipped:
-            raise ForeignOutput(f"{place} exists and was not made by this command from this input; --force replaces it")
+            made = "" if self.folder.journal is None else " and was not made from this input with these options"
+            raise ForeignOutput(f"{place} exists{made}; --force replaces it")
         return skipped
 
     def _informed(self, task: Task) -> Task:
@@ -238,7 +239,8 @@ class Worker:
             text, code = f"internal error, please report: {type(problem).__name__}: {problem}", 1
         if name not in text and (row["output"] or name) not in text:
             text = f"{name}: {text}"
-        of_page = (row["pages"] or 1) > 1 and "page " not in text and not isinstance(problem, OutputError)
+        of_file = isinstance(problem, (OutputError, UsageError))
+        of_page = (row["pages"] or 1) > 1 and "page " not in text and not of_file
         where = f" (page {row['page']} of {row['pages']})" if of_page else ""
         return {**row, "status": "failed", "error": text + where, "code": code}
 

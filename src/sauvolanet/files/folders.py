@@ -255,6 +255,8 @@ class StandardOutput(Folder):
         buffer = io.BytesIO()
         rows = fill(buffer)
         _complete(rows, len(buffer.getbuffer()))
+        if sys.stdout is None:
+            raise OutputError("standard output is closed")
         with self._writing("standard output"):
             sys.stdout.buffer.write(buffer.getbuffer())
             sys.stdout.buffer.flush()

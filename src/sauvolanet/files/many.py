@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..errors import OutputError, UsageError
 from ..options import MAX_PIXELS, THREADS, validate
 from . import read, stores, write
 from .batch import DPI, FORMAT, JOBS, KEEP_GRAY, Settings, Tell, run_batch
@@ -111,8 +111,11 @@ def _target(places: list[str], target: str, format: str | None) -> tuple[bool, s
         return True, format or "png", ""
     suffix = PurePath(stores.base_name(target)).suffix
     by_suffix = write.SUFFIXES.get(suffix.lower())
-    is_folder = target.endswith(("/", os.sep)) or (not stores.is_url(target) and Path(target).is_dir())
+    here = None if stores.is_url(target) else Path(stores.absolute(target))
+    is_folder = target.endswith(("/", os.sep)) or (here is not None and here.is_dir())
     if is_folder or (by_suffix is None and suffix.lower() not in read.SUFFIXES):
+        if here is not None and here.exists() and not here.is_dir():
+            raise OutputError(f"cannot write into {target}: it is a file, not a folder")
         chosen = format or "png"
         return False, chosen, write.FORMATS[chosen][0]
     if by_suffix is None:

@@ -148,7 +148,9 @@ def _dpi(image: Image, exif: Any) -> tuple[float, float] | None:
 
 
 def _description(image: Image, exif: Any) -> str:
-    for text in (exif.get(0x010E), image.info.get("Description"), image.info.get("comment")):
+    # the comment in a JPEG 2000 names the program that encoded it
+    comment = None if image.format == "JPEG2000" else image.info.get("comment")
+    for text in (exif.get(0x010E), image.info.get("Description"), comment):
         if isinstance(text, bytes):
             text = text.decode("utf-8", "replace")
         if isinstance(text, str) and text.strip("\0 \r\n\t"):

@@ -99,10 +99,13 @@ def reading(location: str) -> Iterator[None]:
 def open_input(location: str) -> IO[bytes]:
     """The file, seekable; ``-`` is standard input."""
     if location == "-":
+        if sys.stdin is None:
+            raise UnreadablePage("standard input is closed")
         return io.BytesIO(sys.stdin.buffer.read())
     with reading(location):
         if not is_url(location):
-            return Path(location).open("rb")
+            here = Path(location)  # a pipe, as the shell's <(…) is, can be read only once
+            return here.open("rb") if here.is_file() else io.BytesIO(here.read_bytes())
         fs, path = filesystem(location)
         size = fs.info(path).get("size")
         if size is None or size <= _WHOLE:
