@@ -5,6 +5,7 @@ missing=""
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 need tiffinfo libtiff-tools
 need pdfimages poppler-utils
+need qpdf qpdf
 need tesseract tesseract-ocr
 need gs ghostscript
 need chromium chromium

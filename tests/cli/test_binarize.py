@@ -218,6 +218,35 @@ def test_method_options(scans: Path, tmp_path: Path) -> None:
         assert (np.asarray(ink) != binarize(page, method="nick", window=9)).all()
 
 
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ("--strength -1", {"strength": -1}),
+        ("--strength 1", {"strength": 1}),
+        ("--strength=-0.5", {"strength": -0.5}),
+        ("--invert yes", {"invert": "yes"}),
+        ("--invert no", {"invert": "no"}),
+        ("--despeckle 9", {"despeckle": 9}),
+        ("--enlarge 2", {"enlarge": 2}),
+    ],
+)
+def test_options_are_those_of_the_verb(tmp_path: Path, flags: str, options: dict[str, object]) -> None:
+    from sauvolanet import binarize, normalize
+
+    slope = np.linspace(40, 220, 80).astype(np.uint8)
+    page = np.tile(slope, (60, 1))
+    page[20:24, 60:75] = page[50:53, 70:73] = 10
+    Image.fromarray(page).save(tmp_path / "page.png")
+    assert run(tmp_path / "page.png", "-o", tmp_path / "ink.png", *flags.split()) == 0
+    assert run(tmp_path / "page.png", "-o", tmp_path / "gray.png", "--keep-gray", *flags.split()) == 0
+    expected = binarize(page, method="otsu", **options)
+    with Image.open(tmp_path / "ink.png") as ink, Image.open(tmp_path / "gray.png") as gray:
+        assert np.array_equal(~np.asarray(ink), expected)
+        assert np.array_equal(np.asarray(gray), normalize(page, method="otsu", **options))
+    if options != {"invert": "no"}:
+        assert not np.array_equal(expected, binarize(page, method="otsu"))
+
+
 def test_default_model(scans: Path, tmp_path: Path) -> None:
     from sauvolanet import binarize
 

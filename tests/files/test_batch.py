@@ -5,12 +5,15 @@ import io
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pikepdf
 import pytest
-from PIL import Image
+import tifffile
+from PIL import Image, ImageCms
 
 import sauvolanet
 from sauvolanet.errors import OutputError, UsageError
@@ -98,6 +101,66 @@ def test_an_enlarged_page_keeps_its_physical_size(
     assert large.dpi == (plain.dpi and pytest.approx(tuple(3 * n for n in plain.dpi), rel=1e-4))
     (row,) = run(tmp_path / "page.png", tmp_path / f"huge{suffix}", enlarge=4, max_pixels=gray.size)
     assert row["status"] == "failed" and "--max-pixels" in row["error"]
+
+
+def resolution(path: Path) -> tuple[float, float]:
+    """Dots per inch as another library reads them."""
+    if path.suffix == ".png":
+        with Image.open(path) as image:
+            return image.info["dpi"]
+    if path.suffix == ".tif":
+        with tifffile.TiffFile(path) as tiff:
+            return tiff.pages[0].resolution
+    with pikepdf.open(path) as pdf:
+        (page,) = pdf.pages
+        image = page.Resources.XObject.Im
+        return image.Width * 72 / float(page.mediabox[2]), image.Height * 72 / float(page.mediabox[3])
+
+
+@pytest.mark.parametrize("output", [".png", ".tif", ".pdf"])
+@pytest.mark.parametrize("input", [".png", ".jpg", ".tif", ".bmp", ".webp", ".pdf"])
+def test_resolution_is_kept(gray: np.ndarray, tmp_path: Path, input: str, output: str) -> None:
+    exif = Image.Exif()
+    exif[0x011A], exif[0x011B], exif[0x0128] = 300.0, 200.0, 2  # where WebP has it
+    options = {".webp": {"exif": exif}}.get(input, {"dpi": (300, 200)})
+    Image.fromarray(gray).save(tmp_path / f"page{input}", **options)
+    (row,) = run(tmp_path / f"page{input}", tmp_path / f"ink{output}")
+    assert row["error"] is None
+    assert resolution(tmp_path / f"ink{output}") == pytest.approx((300, 200), rel=1e-4)
+
+
+@pytest.mark.parametrize("input", [".jpg", ".tif", ".png", ".webp"])
+def test_profile_and_metadata_do_not_survive_but_the_description(gray: np.ndarray, tmp_path: Path, input: str) -> None:
+    exif = Image.Exif()
+    exif[0x010E], exif[0x010F] = "a letter", "SECRET maker"
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    page = tmp_path / f"page{input}"
+    Image.fromarray(gray).convert("RGB").save(page, exif=exif, icc_profile=profile)
+    assert b"SECRET" in page.read_bytes()
+    for suffix in (".png", ".tif", ".pdf"):
+        run(page, tmp_path / f"ink{suffix}")
+        data = (tmp_path / f"ink{suffix}").read_bytes()
+        assert b"SECRET" not in data and profile[128:200] not in data
+        if suffix != ".pdf":
+            with Image.open(tmp_path / f"ink{suffix}") as image:
+                assert "icc_profile" not in image.info
+                assert image.info.get("Description") or image.getexif()[0x010E] == "a letter"
+    with tifffile.TiffFile(tmp_path / "ink.tif") as tiff:
+        assert not {34675, 34665, 700, 271} & {tag.code for tag in tiff.pages[0].tags}
+    with pikepdf.open(tmp_path / "ink.pdf") as pdf:
+        assert str(pdf.docinfo["/Title"]) == "a letter"
+
+
+@pytest.mark.parametrize("rotation", [0, 90])
+@pytest.mark.parametrize("content", [b"q 90.5 0 0 120.3 0 0 cm /I0 Do Q", b"10 10 30 30 re f"], ids=["scan", "drawing"])
+def test_pdf_pages_keep_their_size(
+    gray: np.ndarray, make_pdf: Callable[..., bytes], tmp_path: Path, content: bytes, rotation: int
+) -> None:
+    (tmp_path / "a.pdf").write_bytes(make_pdf([gray], (90.5, 120.3), content, b"/Rotate %d" % rotation))
+    run(tmp_path / "a.pdf", tmp_path / "ink.pdf", dpi=100)
+    with pikepdf.open(tmp_path / "ink.pdf") as pdf:
+        size = [float(side) for side in pdf.pages[0].mediabox[2:]]
+    assert size == pytest.approx([120.3, 90.5] if rotation else [90.5, 120.3], abs=0.001)
 
 
 def test_a_book_becomes_numbered_pages_and_resumes_by_page(gray: np.ndarray, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is written is read back with other libraries: libtiff's and poppler's tools, tifffile, OpenCV."""
+"""What is written is read back with other libraries: libtiff's and poppler's tools, tifffile, pikepdf, OpenCV."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pikepdf
 import pytest
 import tifffile
 from hypothesis import given, settings
@@ -57,11 +58,25 @@ def test_png_is_one_bit_with_resolution_and_description(tmp_path: Path) -> None:
             assert image.info["Description"] == TEXT
 
 
-def test_tiff_pages_in_libtiff_and_tifffile(tmp_path: Path) -> None:
+def test_tiff_pages_in_tifffile_and_opencv(tmp_path: Path) -> None:
     inks = pages()
     path = write_file(tmp_path / "a.tif", "tiff", inks)
     with tifffile.TiffFile(path) as tiff:
         assert len(tiff.pages) == len(inks)
+        for page, ink in zip(tiff.pages, inks, strict=True):
+            assert page.shape == ink.shape
+            assert page.compression == tifffile.COMPRESSION.CCITT_T6
+            assert page.photometric == tifffile.PHOTOMETRIC.MINISWHITE
+            assert (page.bitspersample, page.resolution, page.resolutionunit.name) == (1, DPI, "INCH")
+            assert page.description == TEXT
+    ok, read = cv2.imreadmulti(str(path), flags=cv2.IMREAD_GRAYSCALE)
+    assert ok
+    assert all((page == np.where(ink, 0, 255)).all() for page, ink in zip(read, inks, strict=True))
+
+
+def test_tiff_pages_in_libtiff(tmp_path: Path) -> None:
+    inks = pages()
+    path = write_file(tmp_path / "a.tif", "tiff", inks)
     told = tool("tiffinfo", path).split("=== TIFF directory")[1:]
     assert len(told) == len(inks)
     for text, ink in zip(told, inks, strict=True):
@@ -71,9 +86,19 @@ def test_tiff_pages_in_libtiff_and_tifffile(tmp_path: Path) -> None:
         assert "Resolution: 300, 200 pixels/inch" in text
         assert "Bits/Sample: 1" in text
         assert f"ImageDescription: {TEXT}" in text
-    ok, read = cv2.imreadmulti(str(path), flags=cv2.IMREAD_GRAYSCALE)
-    assert ok
-    assert all((page == np.where(ink, 0, 255)).all() for page, ink in zip(read, inks, strict=True))
+
+
+def test_pdf_pages_in_pikepdf(tmp_path: Path) -> None:
+    inks = pages()
+    with pikepdf.open(write_file(tmp_path / "a.pdf", "pdf", inks)) as pdf:
+        assert not pdf.check_pdf_syntax()
+        assert str(pdf.docinfo["/Title"]) == TEXT
+        for page, ink in zip(pdf.pages, inks, strict=True):
+            size = [0, 0, ink.shape[1] * 72 / DPI[0], ink.shape[0] * 72 / DPI[1]]
+            assert [float(side) for side in page.mediabox] == pytest.approx(size, abs=1e-5)
+            image = page.Resources.XObject.Im
+            assert (image.Filter, image.DecodeParms.K, image.BitsPerComponent) == ("/CCITTFaxDecode", -1, 1)
+            assert (np.asarray(pikepdf.PdfImage(image).as_pil_image()) != ink).all()  # PIL: True = white
 
 
 def test_pdf_pages_in_poppler(tmp_path: Path) -> None:
