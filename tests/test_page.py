@@ -82,6 +82,11 @@ def test_twelve_bits_are_rescaled(tmp_path: Path) -> None:
         assert to_gray(image).tolist() == [[0, 16, 128, 255]]
 
 
+def test_eight_and_sixteen_bits_in_thirty_two() -> None:
+    assert np.array_equal(to_gray(Image.fromarray(GRAY).convert("I")), GRAY)
+    assert np.array_equal(to_gray(Image.fromarray(GRAY.astype(np.int32) * 257)), GRAY)
+
+
 def test_more_than_sixteen_bits_are_no_page() -> None:
     for value in (-1, 65536):
         with pytest.raises(UnreadablePage, match="more than 16 bits"):

@@ -101,11 +101,11 @@ def _from_pil(image: Image) -> Gray:
             if tiff_tags.get(262) == 0:  # and does not mind that 0 is white
                 wide = 65535 - wide
             return _to_eight_bits(wide)
-        if image.mode == "I":  # PIL's 32-bit mode holds 16-bit PGM
+        if image.mode == "I":  # PIL's 32-bit mode holds 16-bit PGM, and 8 bits after convert("I")
             values = np.asarray(image)
             if values.min() < 0 or values.max() > 65535:
                 raise UnreadablePage("the image has more than 16 bits a pixel; make it 16")
-            return _to_eight_bits(values.astype(np.uint16))
+            return _to_eight_bits(values.astype(np.uint8 if values.max() <= 255 else np.uint16))
         if image.mode == "F":
             values = np.asarray(image)  # the file does not say which level is white
             return _to_eight_bits(values / next((white for white in (1, 255) if values.max() <= white), 65535))
