@@ -103,6 +103,12 @@ def test_fine_tuning_begins_where_the_model_is(tiny: Settings, pairs: Path, tmp_
     numbers = PageNumbers.of(gray)
     apart = np.abs(second.model("second").surface(gray, numbers) - model.surface(gray, numbers))
     assert np.median(apart) < 1  # gray levels; the running statistics have moved by one small batch
+    frozen = Run(replace(tiny, rate=0.0, weight_decay=0.0, steps=1, frozen=True), pairs, tmp_path / "frozen")
+    with pytest.raises(UsageError, match="--init"):
+        frozen.train()
+    frozen.start_from(model)
+    frozen.train()
+    assert np.array_equal(frozen.model("frozen").surface(gray, numbers), model.surface(gray, numbers))
     with pytest.raises(UsageError, match="another architecture"):
         Run(PRESETS["paper"], pairs, tmp_path / "third").start_from(model)
 

@@ -43,12 +43,18 @@ def test_window_statistics_are_those_of_the_integer_sums() -> None:
         assert np.allclose(deviation[0, ..., i].numpy() * 255, d, atol=1e-3)
 
 
-@pytest.mark.parametrize("arch", [TINY, Architecture(widths=((8, 16),), dilations=((1, 2),), windows=(7, 15))])
+@pytest.mark.parametrize(
+    ("arch", "frozen"),
+    [(TINY, False), (TINY, True), (Architecture(widths=((8, 16),), dilations=((1, 2),), windows=(7, 15)), False)],
+)
 def test_compiled_steps_have_the_values_and_gradients_of_torch(
-    arch: Architecture, monkeypatch: pytest.MonkeyPatch
+    arch: Architecture, frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(0)
     net = SauvolaNet(arch).double().float()
+    for conv in net.convs.values() if frozen else ():
+        conv.freeze()
+        torch.nn.init.normal_(conv.beta, std=0.3)
     if arch.refine:
         torch.nn.init.normal_(net.convs[arch.refinement[-1]].weight, std=0.3)
     gray = torch.rand(3, 32, 32)

@@ -14,7 +14,7 @@ from .drawing import NO_HOLE, Box, Script, draw_text, perspective, spread_ink
 from .fields import Field, blur, largest, noise, resize
 from .kinds import Kind
 
-EDGE = 0.5  # where ink ends, from paper (0) to the middle of the stroke (1)
+EDGE = 0.39  # where ink ends, from paper (0) to the middle of the stroke (1): as hand-drawn truth has it, see docs/synthetic.md
 FAINTEST = 0.15  # coverage, as seen, that nobody would call ink
 
 

@@ -49,11 +49,11 @@ def _array(x: Tensor) -> np.ndarray:
     return x.detach().contiguous().numpy()
 
 
-def _convolve(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dilation: int) -> np.ndarray:
+def _convolve(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dilation: int, relu: bool = False) -> np.ndarray:
     out = np.empty((*x.shape[:3], weight.shape[0]), np.float32)
     packed = pack(weight)
     size = weight.shape[2]
-    _over_batch(len(x), lambda n: convolve(x[n], packed, bias, out[n], 0, x.shape[1], size, dilation, False))
+    _over_batch(len(x), lambda n: convolve(x[n], packed, bias, out[n], 0, x.shape[1], size, dilation, relu))
     return out
 
 
@@ -82,25 +82,26 @@ def _wide(z: np.ndarray) -> np.ndarray:
 
 
 class Convolution(torch.autograd.Function):
-    """A convolution with bias, zero padding, any dilation."""
+    """A convolution with bias, zero padding, any dilation; ReLU may follow."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, dilation: int) -> Tensor:
-        ctx.save_for_backward(x, weight)
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, dilation: int, relu: bool) -> Tensor:
+        out = torch.from_numpy(_convolve(_array(x), _array(weight), _array(bias), dilation, relu))
+        ctx.save_for_backward(x, weight, out if relu else None)
         ctx.dilation = dilation
-        return torch.from_numpy(_convolve(_array(x), _array(weight), _array(bias), dilation))
+        return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        x, weight = ctx.saved_tensors
-        g = _array(grad)
+        x, weight, out = ctx.saved_tensors
+        g = _array(grad if out is None else torch.ops.aten.threshold_backward(grad, out, 0))
         for_input, for_weight = _gradients(_array(x), g, _array(weight), ctx.dilation, ctx.needs_input_grad[0])
         wide = _wide(g)
         sums = np.zeros((len(g), wide.shape[3]))
         _over_batch(len(g), lambda n: channel_sums(wide[n], sums[n]))
         for_bias = sums.sum(0).reshape(-1, g.shape[3]).sum(0).astype(np.float32)
         return (None if for_input is None else torch.from_numpy(for_input),
-                torch.from_numpy(np.ascontiguousarray(for_weight)), torch.from_numpy(for_bias), None)  # fmt: skip
+                torch.from_numpy(np.ascontiguousarray(for_weight)), torch.from_numpy(for_bias), None, None)  # fmt: skip
 
 
 class ConvolutionNormReLU(torch.autograd.Function):

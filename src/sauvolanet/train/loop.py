@@ -30,7 +30,7 @@ from .export import to_model
 from .feed import Feed
 from .interrupts import Interrupts, Stopped
 from .loss import LOSSES
-from .network import EPSILON, SauvolaNet
+from .network import SauvolaNet
 from .patches import Batch, Patches, load_sheets, usable
 from .settings import Settings, held_out_pages, settings_from_json
 
@@ -72,7 +72,7 @@ class Run:
                 f"model {model.name} has another architecture than this run of preset {self.settings.preset}"
             )
         from_model(self.net, model)
-        self.calibrate = model.architecture.norm == "batch"
+        self.calibrate = model.architecture.norm == "batch" and not self.settings.frozen
         self.origin = {"name": model.name, "partition": model.about["training"].get("partition", "unknown")}
 
     # -- the loop ------------------------------------------------------------------------------------------------
@@ -87,6 +87,8 @@ class Run:
         s = self.settings
         if minutes is not None and minutes <= 0:
             raise UsageError(f"a run of {minutes:g} minutes trains nothing")
+        if s.frozen and self.origin is None:
+            raise UsageError("a run with frozen normalisation needs weights to begin with: --init MODEL")
         patches, validation = self._pages()
         test = datasets.find(self.data, s.test) if s.test else []
         if self.calibrate:
@@ -108,8 +110,9 @@ class Run:
                 times.append(now - begun)
                 self.seconds += now - begun
                 begun = now
+                rate = f"{self.step * s.batch / self.seconds:.1f}"
+                bar.set_postfix({"loss": f"{loss:.4f}", "patches/s": rate}, refresh=False)
                 bar.update()
-                bar.set_postfix(loss=f"{loss:.4f}", **{"patches/s": f"{self.step * s.batch / self.seconds:.1f}"})
                 self.losses.append(loss)
                 if minutes and len(times) == MEASURE_STEPS and not self.fitted:
                     self._fit(minutes, times)
@@ -351,8 +354,11 @@ def build(settings: Settings) -> SauvolaNet:
     """The untrained network of the settings."""
     s = settings
     k, r = (list(v) if isinstance(v, tuple) else v for v in (s.k, s.r))
-    return SauvolaNet(s.architecture, k=k, r=r, alpha=s.alpha, train_k=s.train_k, train_r=s.train_r,
-                      train_alpha=s.train_alpha, positive=s.positive)  # fmt: skip
+    net = SauvolaNet(s.architecture, k=k, r=r, alpha=s.alpha, train_k=s.train_k, train_r=s.train_r,
+                     train_alpha=s.train_alpha, positive=s.positive)  # fmt: skip
+    for conv in net.convs.values() if s.frozen else ():
+        conv.freeze()
+    return net
 
 
 def calibrate(net: SauvolaNet, batch: Batch) -> None:
@@ -385,11 +391,8 @@ def from_model(net: SauvolaNet, model: Model) -> None:
 
 def folded(s: Settings, model: Model) -> SauvolaNet:
     """The network of a model as it runs: a normalisation that is folded in changes nothing any more."""
-    net = build(s)
+    net = build(replace(s, frozen=True))
     from_model(net, model)
-    for conv in net.convs.values():
-        if conv.norm == "batch":
-            conv.variance.fill_(1 - EPSILON)
     return net
 
 

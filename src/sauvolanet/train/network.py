@@ -91,6 +91,7 @@ class Conv(nn.Module):
         super().__init__()
         self.size, self.dilation, self.norm = size, dilation, norm
         self.calibrating = False
+        self.frozen = False  # the normalisation is folded into weight and beta, as in a model that runs
         self.weight = nn.Parameter(torch.empty(outputs, inputs, size, size))
         nn.init.kaiming_normal_(self.weight, nonlinearity="relu" if norm else "linear")
         # beta is the bias; instance normalisation removes it again, but the authors' file has it
@@ -104,6 +105,8 @@ class Conv(nn.Module):
         outputs = self.weight.shape[0]
         if self.norm is None:
             return self.padded(x)[..., :outputs] if fast.usable(x, 8) else self._plain(x, self.beta)
+        if self.frozen:
+            return self.padded(x, relu=True) if fast.usable(x, outputs) else F.relu(self._plain(x, self.beta))
         if self.calibrating:
             return self._calibrate(x)
         instance = self.norm == "instance"
@@ -130,11 +133,18 @@ class Conv(nn.Module):
             return F.relu((z - mean) / torch.sqrt(variance + EPSILON) * self.gamma + self.beta)
         return F.relu((z - mean) / torch.sqrt(variance + INSTANCE_EPSILON))
 
-    def padded(self, x: Tensor) -> Tensor:
+    def padded(self, x: Tensor, relu: bool = False) -> Tensor:
         """The convolution without norm by the compiled kernel, as many outputs of zero added as fill its lanes."""
         extra = -self.weight.shape[0] % 8
         weight = F.pad(self.weight, (0, 0, 0, 0, 0, 0, 0, extra))
-        return fast.Convolution.apply(x, weight, F.pad(self.beta, (0, extra)), self.dilation)
+        return fast.Convolution.apply(x, weight, F.pad(self.beta, (0, extra)), self.dilation, relu)
+
+    def freeze(self) -> None:
+        """From now on a normalisation over the batch is that of a model that runs: folded into weight and beta."""
+        if self.norm == "batch":
+            self.frozen = True
+            self.gamma.requires_grad_(False)
+            self.variance.fill_(1 - EPSILON)
 
     def _plain(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         reach = self.size // 2 * self.dilation

@@ -202,7 +202,7 @@ class Patches:
         if rng.random() < s.blur:
             gray = np.asarray(Image.fromarray(gray).filter(ImageFilter.GaussianBlur(float(rng.uniform(0.3, 1.1)))))
         if rng.random() < s.tone:
-            level = np.linspace(0, 1, 256) ** np.exp(rng.uniform(-0.4, 0.4))
+            level = np.linspace(0, 1, 256) ** np.exp(rng.uniform(-0.15, 0.15))  # more would move the edges of strokes
             low = rng.uniform(0, 0.25)
             high = rng.uniform(max(low + 0.3, 0.6), 1.0)
             table = np.rint(255 * (low + (high - low) * level)).astype(np.uint8)
@@ -231,7 +231,7 @@ class Patches:
             ImageFilter.GaussianBlur(float(rng.uniform(0.6, 2.5)))
         )
         depth = (1 - np.asarray(blurred, np.float32) / _paper(other)) / np.float32(max(sheet.contrast, 0.05))
-        pale = np.float32(contrast * rng.uniform(0.1, 0.6))
+        pale = np.float32(contrast * rng.uniform(0.1, 0.7))
         return np.rint(gray * (1 - np.clip(depth, 0, 1) * pale)).astype(np.uint8)
 
     def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers, float]:

@@ -70,6 +70,7 @@ class Settings:
     r: float | tuple[float, ...] = 0.5
     train_k: bool = True
     train_r: bool = True
+    frozen: bool = False  # train with the normalisation folded into the weights, as a model runs; for runs with --init
     positive: str = "clamp"  # how k and r are kept positive: "clamp" or "softplus"
     # book-keeping
     validate_every: int = 500
