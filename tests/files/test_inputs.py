@@ -122,6 +122,7 @@ def test_named_files_may_have_any_suffix_and_count_once(tmp_path: Path) -> None:
 def test_a_file_named_in_two_ways_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree(tmp_path, "a.png"))
     assert outputs("a.png", "./a.png", tmp_path / "a.png") == ["a"]
+    assert outputs(tmp_path, f"{tmp_path}/") == [f"{tmp_path.name}/a"]
 
 
 def test_same_name_from_two_folders(tmp_path: Path) -> None:

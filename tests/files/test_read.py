@@ -284,6 +284,15 @@ def test_encrypted_pdf(gray: np.ndarray, make_pdf: Callable[..., bytes], tmp_pat
         read(locked.read_bytes())
 
 
+def test_pdf_without_pages(make_pdf: Callable[..., bytes]) -> None:
+    """Also where another document, or none, had an error before."""
+    with pytest.raises(UnreadablePage, match="not a PDF that can be read"):
+        read(b"%PDF-1.7\nnothing")
+    data = make_pdf([], (90, 120), b"").replace(b"/Kids[3 0 R]/Count 1", b"/Kids[     ]/Count 0")
+    with pytest.raises(UnreadablePage, match="the page has no pages"):
+        read(data)
+
+
 def test_a_broken_title_is_none(gray: np.ndarray, make_pdf: Callable[..., bytes]) -> None:
     data = make_pdf([gray], (90, 120), b"q 90 0 0 120 0 0 cm /I0 Do Q")
     for title, expected in {b"<FEFF0041>": "A", b"<FEFFD800>": ""}.items():  # the second is half a surrogate pair

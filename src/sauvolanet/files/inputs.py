@@ -66,7 +66,7 @@ def _groups(inputs: list[str], output: str, refused: dict[str, str]) -> Iterator
                 if place.rstrip("/") == stores.absolute(output).rstrip("/"):
                     raise UsageError(f"{text} is both input and output folder; give another folder with -o")
                 top = "" if len(inputs) == 1 else stores.base_name(place)
-                if top in folders:
+                if folders.get(top, place) != place:
                     raise UsageError(f"two of the input folders are called '{top}'; give the folder that holds both")
                 folders[top] = place
             elif _is_pattern(text):

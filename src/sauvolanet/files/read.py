@@ -215,11 +215,15 @@ class _Pdf:
 
         self.name, self.dpi, self.max_pixels = name, dpi, max_pixels
         with _pdfium:
+            raw.FPDF_LoadDocument(b"", None)  # fails: an error of an earlier document is forgotten
             try:
                 self.pdf: PdfDocument = pypdfium2.PdfDocument(file)
             except pypdfium2.PdfiumError as problem:
-                if raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD or "assword" in str(problem):
+                error = raw.FPDF_GetLastError()
+                if error == raw.FPDF_ERR_PASSWORD:
                     reason = "is encrypted; remove the password first, for instance with qpdf --decrypt"
+                elif error == raw.FPDF_ERR_FILE:  # of the call before: without pages it fails and says nothing
+                    reason = "has no pages"
                 else:
                     reason = f"is not a PDF that can be read: {problem}"
                 raise UnreadablePage(f"{name} {reason}") from None
