@@ -6,7 +6,8 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
+import tomllib
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -135,6 +136,17 @@ def test_interrupted_while_a_command_is_loaded(
     monkeypatch.setattr(cli.importlib, "import_module", interrupt)
     assert cli.main(["binarize", "scans"]) == 130
     assert capsys.readouterr().err == "sauvolanet: interrupted\n"
+
+
+def test_weights_and_all_other_data_are_in_the_wheel() -> None:
+    listed = subprocess.run(["git", "ls-files", "src/sauvolanet"], cwd=REPOSITORY, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = settings["tool"]["setuptools"]["package-data"]["sauvolanet"]
+    data = [PurePath(name).relative_to("src/sauvolanet") for name in listed.stdout.splitlines() if name[-3:] != ".py"]
+    assert PurePath("models/swift.npz") in data
+    assert [path for path in data if not any(path.match(pattern) for pattern in patterns)] == []
 
 
 def test_the_project_speaks_of_itself_alone() -> None:
