@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +18,10 @@ from sauvolanet.metrics import fm
 from sauvolanet.synth.drawing import _FONT_FOLDER, FONTS, HELD_BACK, Script, draw_text, perspective, spread_ink
 from sauvolanet.synth.fields import blur, fractal, largest, noise
 from sauvolanet.synth.kinds import KINDS, MEASURE, TRAINING, Kind
-from sauvolanet.synth.pages import make_page
+from sauvolanet.synth.pages import EDGE, make_page
 from sauvolanet.synth.pen import _SHAPES, _spline
 from sauvolanet.synth.words import LANGUAGES, PLAIN, sentence_words
+from sauvolanet.windows import Gray, Ink, box_sum
 
 CLEAN = Kind("clean", "Nothing has happened to it.", ("roman",), stroke=(4.5, 5.5), rough=(0, 0), ink=(0.9, 0.9),
              fade=(0, 0), paper=(0.9, 0.9), texture=(0, 0), bleed=0, specks=0, fibres=0, foxing=0, tide=0, fold=0,
@@ -54,17 +56,42 @@ def test_otsu_finds_the_truth_of_a_clean_page(script: str) -> None:
     assert fm(blurred < threshold_otsu(blurred), truth) > 94
 
 
-def test_truth_of_wide_strokes_is_half_coverage_whatever_the_blur() -> None:
+def test_truth_of_wide_strokes_ends_at_one_coverage_whatever_the_blur() -> None:
     wide = replace(CLEAN, scripts=("sans",), stroke=(8, 8), margin=(0.05, 0.05))
     masks = []
     for sigma in (0.0, 0.8):
         gray, truth = make_page(np.random.default_rng(4), replace(wide, blur=(sigma, sigma)), 300, 400)
         masks.append(truth)
     assert ((gray > 23) & (gray < 230)).any()
-    assert fm(masks[0], masks[1]) > 98.5
+    assert fm(masks[0], masks[1]) > 97.5
     paper, ink = 0.9 * 255, 0.9 * 0.1 * 255
     sharp, truth = make_page(np.random.default_rng(4), wide, 300, 400)
-    assert fm(sharp < (paper + ink) / 2, truth) > 99.5
+    assert fm(sharp < paper - EDGE * (paper - ink), truth) > 99.5
+
+
+def best_cut(gray: Gray, truth: Ink) -> float:
+    """Where ink ends between the mean of the ink (0) and of the paper (1) around it, by the best FM."""
+    levels = []
+    for mask in (truth, ~truth):
+        count = box_sum(mask.astype(np.int64), 41)
+        levels.append(np.where(count > 10, box_sum(np.where(mask, gray, 0).astype(np.int64), 41) / np.maximum(count, 1), np.nan))
+    ink, paper = levels
+    known = ~np.isnan(ink + paper)
+    place = (gray - ink) / np.maximum(paper - ink, 4)
+    return float(max(np.arange(0.3, 0.72, 0.02), key=lambda cut: fm((place < cut) & known, truth & known)))
+
+
+@pytest.mark.slow
+def test_truth_is_as_thick_as_hand_drawn_truth(data: Path) -> None:
+    drawn = [
+        np.mean([best_cut(read_gray(p)[:900, :900], read_truth(p)[:900, :900]) for p in find(data / "documents", [name])[:4]])
+        for name in ("DIBCO2009", "DIBCO2010", "DIBCO2012", "DIBCO2013", "DIBCO2017", "DIBCO2018")
+    ]
+    ours = [
+        np.mean([best_cut(*synth.page(500 + i, kind=kind.name, height=400, width=400)) for i in range(3)])
+        for kind in TRAINING if kind.name not in ("blank", "picture")
+    ]  # fmt: skip
+    assert abs(np.mean(ours) - np.mean(drawn)) < 0.03
 
 
 def test_degradation_does_not_move_the_truth() -> None:
