@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 
 import sauvolanet
 from sauvolanet import binarize
@@ -60,7 +60,9 @@ def made(ocrd: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
         gray = np.clip(rng.normal(190, 8, SIZE[::-1]), 0, 255).astype(np.uint8)
         gray[70:76, 60:220] = gray[110:114, 60:220] = gray[200:260, 300:306] = 50
         image, page = f"OCR-D-IMG/p{n}.png", f"OCR-D-SEG/p{n}.xml"
-        Image.fromarray(gray).save(folder / image, dpi=(300, 300))
+        exif = Image.Exif()
+        exif[ExifTags.Base.Orientation] = 6 if n == 2 else 1  # OCR-D counts pixels as they are stored
+        Image.fromarray(gray).save(folder / image, dpi=(300, 300), exif=exif)
         (folder / page).write_text(layout(image, f"SEG{n}"))
         steps += [["add", "-g", f"P{n}", "-G", "OCR-D-IMG", "-i", f"IMG{n}", "-m", "image/png", image],
                   ["add", "-g", f"P{n}", "-G", "OCR-D-SEG", "-i", f"SEG{n}", "-m", XML, page]]  # fmt: skip

@@ -11,7 +11,7 @@ from ocrd import Processor
 from ocrd.decorators import ocrd_cli_options, ocrd_cli_wrap_processor
 from ocrd.processor.ocrd_page_result import OcrdPageResult, OcrdPageResultImage
 from ocrd_models.ocrd_page import AlternativeImageType, OcrdPage
-from PIL import Image
+from PIL import ExifTags, Image
 
 from ..errors import SauvolanetError
 from . import OPTIONS, shared_binarizer
@@ -43,6 +43,7 @@ class SauvolanetBinarize(Processor):
         result = OcrdPageResult(pcgts)
         page = pcgts.get_Page()
         for segment, image, coordinates in self._segments(page, page_id):
+            image.getexif()[ExifTags.Base.Orientation] = 1  # PAGE's coordinates count pixels as they are stored
             binarized = Image.fromarray(~self.binarizer(image))
             binarized.info.update({"dpi": image.info["dpi"]} if "dpi" in image.info else {})
             features = [f for f in coordinates["features"].split(",") if f]
