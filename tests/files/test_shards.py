@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sauvolanet.cli import main
 from sauvolanet.errors import BadData, RunFailed, UsageError
 from sauvolanet.files import binarize_many, plan_batch, run_shard, shards
 from sauvolanet.net.model import SHIPPED
@@ -119,12 +121,29 @@ def test_failed_pages_of_a_finished_shard_are_tried_again(scans: Path, tmp_path:
     assert statuses(run(scans, tmp_path / "ink", shard=(1, 1))) == ["done"] + ["skipped"] * 5
 
 
+def test_a_shard_that_ends_every_worker_says_what_is_not_done(scans: Path, tmp_path: Path) -> None:
+    pages = [Image.open(scans / f"{i}.png") for i in (0, 1, 3)]
+    pages[0].save(scans / "book.tif", save_all=True, append_images=pages[1:])
+    plan = plan_batch(scans, tmp_path / "ink", method="otsu", shard_size=7)
+    run_shard(plan.root, plan.batch, 0)
+    for lost in ("book-0003.png", "0.png"):  # recorded, and their worker was killed before they appeared
+        (tmp_path / "ink" / lost).unlink()
+    rows = shards._rows_of_lost(plan, 0)
+    assert {row["output"] for row in rows if row["status"] == "done"} == set(results(tmp_path / "ink"))
+    failed = {(row["input"], row["page"]) for row in rows if row["status"] == "failed"}
+    assert failed == {(str(scans / "0.png"), 1), (str(scans / "book.tif"), 3)}
+    assert len(rows) == 9
+
+
 def test_edited_manifest(scans: Path, tmp_path: Path) -> None:
     plan_batch(scans, tmp_path / "ink", method="otsu")
     state = tmp_path / "ink/.sauvolanet"
     (lines,) = state.glob("manifest-*.list")
     text = lines.read_text()
     lines.write_text(text.replace("0.png", "9.png"))
+    with pytest.raises(BadData, match=r"list of inputs .* was changed"):
+        run(scans, tmp_path / "ink", shard=(1, 1))
+    lines.unlink()
     with pytest.raises(BadData, match=r"list of inputs .* was changed"):
         run(scans, tmp_path / "ink", shard=(1, 1))
     lines.write_text(text)
@@ -148,6 +167,11 @@ def test_shards_need_a_folder(scans: Path, tmp_path: Path) -> None:
         run(scans / "0.png", tmp_path / "a.png", shard=(1, 1))
     with pytest.raises(UsageError, match="every machine"):
         run("-", tmp_path / "ink", shard=(1, 1))
+    with pytest.raises(UsageError, match="every machine"):
+        run(scans, "memory://ink", shard=(1, 1))
+    with pytest.raises(UsageError, match="every machine"):
+        run("memory://scans", tmp_path / "ink", shard=(1, 1))
+    assert not (tmp_path / "ink").exists()
 
 
 def test_another_version_on_a_machine(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,17 +198,30 @@ class FakeClient:
 
 @pytest.mark.parametrize(
     ("answers", "message"),
-    [({}, "no workers"), ({"tcp://w:1": "0.0.1"}, r"has sauvolanet 0\.0\.1"), ({"tcp://w:1": ImportError()}, "lacks")],
-)
+    [({}, "no workers"), ({"tcp://w:1": "0.0.1"}, r"has sauvolanet 0\.0\.1"), ({"tcp://w:1": ImportError()}, "lacks"),
+     ({"tcp://w:1": OSError("Timed out")}, "cannot say its version of sauvolanet: Timed out")],
+)  # fmt: skip
 def test_workers_must_fit(answers: dict[str, Any], message: str) -> None:
     with pytest.raises(RunFailed, match=message):
         shards.check_workers(FakeClient(answers))  # type: ignore[arg-type]
 
 
+def test_a_client_does_all_shares(scans: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="shard or client, not both"):
+        run(scans, tmp_path / "ink", client=FakeClient({}), shard=(1, 2))
+
+
+@pytest.mark.parametrize("address", ["", "host", "tcp://host", "http://host:80", "tcp://host:80/"])
+def test_what_is_no_address_of_a_scheduler(address: str, scans: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(UsageError, match=f"takes tcp://HOST:PORT, not '{address}'"), shards.connect(address):
+        pass
+    assert main(["binarize", str(scans), "-o", str(tmp_path / "ink"), "--scheduler", address]) == 2
+    assert not (tmp_path / "ink").exists()
+
+
 def test_unreachable_scheduler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("distributed")
-    from sauvolanet.cli import main
-
     assert shards._ANSWER <= 8  # seconds; ten are allowed for the whole command
     monkeypatch.setattr(shards, "_ANSWER", 1)
 
@@ -204,6 +241,23 @@ def test_a_scheduler_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(RunFailed, match=f"no Dask scheduler answers at {address}"), shards.connect(address):
             pass
         assert time.monotonic() - begin < 8
+
+
+@pytest.mark.parametrize("greeting", [b"SSH-2.0-OpenSSH_9.2\r\n", bytes(64)], ids=["ssh", "zeros"])
+def test_a_server_that_is_no_scheduler(greeting: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(shards, "_ANSWER", 5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            with server.accept()[0] as caller:
+                caller.sendall(greeting)
+                caller.recv(1)
+
+        threading.Thread(target=greet, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(RunFailed, match=f"no Dask scheduler answers at {address}"), shards.connect(address):
+            pass
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if output == "-" and (args.json or args.dry_run):
         raise UsageError("the result goes to standard output; --json and --dry-run need -o")
     shard = _shard(args.shard)
-    if shard and args.scheduler:
+    if shard and args.scheduler is not None:
         raise UsageError("give --shard or --scheduler, not both")
     from tqdm import tqdm
     from tqdm.contrib.logging import logging_redirect_tqdm
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         stack.enter_context(_terminate_as_interrupt())
         progress = _Progress(bar)
         client = None
-        if args.scheduler:
+        if args.scheduler is not None:
             from ..files.shards import connect
 
             client = stack.enter_context(connect(args.scheduler))

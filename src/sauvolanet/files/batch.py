@@ -274,11 +274,11 @@ def run_batch(items: Sequence[Item], root: str, settings: Settings, *, jobs: int
     tell = on_page or (lambda *begun: None)
     # a wrong option or a missing model is an error here, once, and not in each worker process
     worker = Worker(settings, folder, threads, earlier, tell)
-    jobs = 1 if _bound_to_process(root) else min(jobs, len(items))
+    jobs = 1 if bound_to_process(root) else min(jobs, len(items))
     here: list[Item] = []
     elsewhere: list[Item] = []
     for item in items:
-        (here if jobs == 1 or _bound_to_process(item.input) else elsewhere).append(item)
+        (here if jobs == 1 or bound_to_process(item.input) else elsewhere).append(item)
     for item in here:
         yield from worker.run(Task(item, _by_page(known.get(item.output))))
     yield from folder.flush()
@@ -290,7 +290,7 @@ def run_batch(items: Sequence[Item], root: str, settings: Settings, *, jobs: int
         yield from run_tasks(tasks, jobs, setup, tell)
 
 
-def _bound_to_process(location: str) -> bool:
+def bound_to_process(location: str) -> bool:
     """Standard streams and memory:// belong to one process."""
     return location == "-" or "memory://" in location
 

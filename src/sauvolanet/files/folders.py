@@ -116,10 +116,11 @@ class Folder:
         return None
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
-        """Some bytes of a file."""
-        with self._using(), Path(self.where(name)).open("rb") as file:
+        """Some bytes of a file; fewer where it ends before, none if there is no file."""
+        with self._using(), contextlib.suppress(*_ABSENT), Path(self.where(name)).open("rb") as file:
             file.seek(start)
             return file.read(length)
+        return b""
 
     def put(self, name: str, data: Iterable[bytes]) -> None:
         """Write a file of our own, whole or not at all; not recorded."""
@@ -226,8 +227,9 @@ class StoreFolder(Folder):
         return None
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
-        with self._using():
+        with self._using(), contextlib.suppress(FileNotFoundError):
             return self.fs.cat_file(f"{self.path}/{name}", start=start, end=start + length)  # type: ignore[no-any-return]
+        return b""
 
     def put(self, name: str, data: Iterable[bytes]) -> None:
         self._upload(name, b"".join(data))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import OutputError, UsageError
 from ..options import MAX_PIXELS, THREADS, validate
 from . import read, stores, write
-from .batch import DPI, FORMAT, JOBS, KEEP_GRAY, Settings, Tell, run_batch
+from .batch import DPI, FORMAT, JOBS, KEEP_GRAY, Settings, Tell, bound_to_process, run_batch
 from .folders import Row
 from .inputs import Item, find_items
 
@@ -38,6 +38,8 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
     options : format, keep_gray, dpi, max_pixels, jobs, threads, and those of `Binarizer`.
     Rows come as pages are finished; nothing happens until the first is asked for. Finished pages are skipped.
     """
+    if client is not None and shard is not None:
+        raise UsageError("give shard or client, not both: a client does all shares")
     places, target = _places(inputs), os.fspath(output)
     single, settings, jobs, threads = _settings(places, target, force, dry_run, options)
     tell = on_count or (lambda count: None)
@@ -78,8 +80,8 @@ def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: in
 
     places, target = _places(inputs), os.fspath(output)
     single, settings, _, _ = _settings(places, target, force, False, options)
-    if single or "-" in places:
-        raise UsageError("shards need an output folder, and inputs that every machine can open")
+    if single or any(map(bound_to_process, [*places, target])):
+        raise UsageError("shards need an output folder and inputs that every machine can open")
     model = settings.options.get("model")
     if model is not None and model not in shipped():  # other machines run in other folders
         settings.options["model"] = stores.absolute(str(locate(model)))

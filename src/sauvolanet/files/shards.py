@@ -13,8 +13,10 @@ import hashlib
 import itertools
 import json
 import logging
+import re
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -198,13 +200,13 @@ def connect(address: str) -> Iterator[Client]:
         from distributed import Client
     except ImportError:
         raise MissingExtra("dask", "--scheduler") from None
+    if not re.fullmatch(r"(tcp://)?[^/]+:\d+", address):
+        raise UsageError(f"--scheduler takes tcp://HOST:PORT, not '{address}'")
     try:
         asyncio.run(_greet(address))
         client = Client(address, timeout=_ANSWER, set_as_default=False)
-    except (OSError, TimeoutError):
+    except Exception:  # a server of another kind breaks Dask's protocol in its own way
         raise RunFailed(f"no Dask scheduler answers at {address}; is the address right and the scheduler up?") from None
-    except ValueError:
-        raise UsageError(f"--scheduler takes tcp://HOST:PORT, not '{address}'") from None
     # what it has to say of a lost connection goes over several screens; we say it in one line
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -231,6 +233,8 @@ def check_workers(client: Client) -> None:
     there = client.run(lambda: __import__("sauvolanet").__version__, on_error="return")
     for worker, found in there.items():
         if found != __version__:
+            if isinstance(found, Exception) and not isinstance(found, ImportError):  # lost, or of another Python
+                raise RunFailed(f"worker {worker} cannot say its version of sauvolanet: {stores.reason(found)}")
             has = f"has sauvolanet {found}" if isinstance(found, str) else "lacks sauvolanet"
             raise RunFailed(f"worker {worker} {has}, and this is {__version__}; install the same version everywhere")
 
@@ -277,12 +281,15 @@ def run_on_cluster(plan: Plan, client: Client, *, force: bool = False, dry_run: 
 
 
 def _rows_of_lost(plan: Plan, shard: int) -> list[Row]:
-    """What a shard finished before it killed one worker after the other, and its other inputs as failed."""
-    rows = [r for r in open_folder(plan.root, plan.journal(shard)).rows(plan.journal(shard)) if r["status"] == "done"]
-    known = {row["input"] for row in rows}
+    """The pages that a shard finished before it killed one worker after the other, and a failed row per other input."""
+    folder = open_folder(plan.root, None)
+    done = {(row["input"], row["page"]): row for row in folder.rows(plan.journal(shard))
+            if row["status"] == "done" and folder.size(row["output"]) == row["output_size"]}  # fmt: skip
+    pages = Counter(input for input, _ in done)
+    finished = {row["input"] for row in done.values() if pages[row["input"]] == row["pages"]}
     why = "its shard ended several workers; out of memory? run it with --shard to see"
-    failed = [{"input": item.input, "page": 1, "pages": None, "output": None, "status": "failed", "code": 6,
-               "error": f"{item.input}: {why}", "seconds": 0.0, "options": None, "model": None, "input_size": None,
-               "input_time": None, "output_size": None}
-              for item in plan.items(shard) if item.input not in known]  # fmt: skip
-    return rows + failed
+    failed = [{"input": item.input, "page": pages[item.input] + 1, "pages": None, "output": None, "status": "failed",
+               "code": 6, "error": f"{item.input}: {why}", "seconds": 0.0, "options": None, "model": None,
+               "input_size": None, "input_time": None, "output_size": None}
+              for item in plan.items(shard) if item.input not in finished]  # fmt: skip
+    return [*done.values(), *failed]
