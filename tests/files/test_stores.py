@@ -182,6 +182,30 @@ def test_http_fetches_what_was_named_and_nothing_else(scans: Path, tmp_path: Pat
     assert (tmp_path / "ink/0.png").read_bytes() == local_results(scans, tmp_path)["0.png"]
 
 
+def test_http_failures_are_told_apart(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404 if "missing" in self.path else 403)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}"
+        refused, missing = run([f"{base}/refused.png", f"{base}/missing.png"], tmp_path / "ink")
+        server.shutdown()
+    assert refused["error"] == f"cannot read {base}/refused.png: the server answers 403 Forbidden"
+    assert missing["error"] == f"cannot read {base}/missing.png: no such file"
+    (down,) = run(f"{base}/page.png", tmp_path / "ink")
+    assert down["error"].startswith(f"cannot read {base}/page.png: ")
+    assert "no such file" not in down["error"]
+
+
 def test_unknown_protocol(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nosuch"):
         run("nosuch://a/b", tmp_path / "ink")
@@ -340,7 +364,7 @@ def test_s3_list_read_write_resume(s3: Any, scans: Path, tmp_path: Path) -> None
     assert statuses(rows) == ["done"] * 6
     assert {name: s3.cat_file(f"bucket/shards/{name}") for name in expected} == expected
     assert statuses(run("s3://bucket/scans", "s3://bucket/shards", shard=(1, 1))) == ["skipped"] * 6
-    with pytest.raises(OutputError, match="s3://missing-bucket"):
+    with pytest.raises(OutputError, match=r"s3://missing-bucket/\S+: no such bucket"):
         run("s3://bucket/scans", "s3://missing-bucket/ink")
 
 

@@ -237,6 +237,8 @@ class StoreFolder(Folder):
     def _upload(self, name: str, data: bytes) -> None:
         try:
             self.fs.pipe_file(f"{self.path}/{name}", data)
+        except FileNotFoundError as problem:
+            raise OutputError(f"cannot write {self.where(name)}: no such bucket or folder") from problem
         except Exception as problem:
             raise OutputError(f"cannot write {self.where(name)}: {reason(problem)}") from problem
 

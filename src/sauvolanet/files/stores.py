@@ -81,7 +81,13 @@ def filesystem(url: str) -> tuple[Any, str]:
 
 def reason(problem: BaseException) -> str:
     if isinstance(problem, FileNotFoundError):
-        return "no such file"
+        cause: Any = problem.__cause__  # over http fsspec says "not found" of every failure
+        status = getattr(cause, "status", 404)
+        if status != 404:
+            return f"the server answers {status} {cause.message}"
+        if not isinstance(cause, OSError) or isinstance(cause, FileNotFoundError):
+            return "no such file"
+        problem = cause
     text = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
     return str(text).splitlines()[0]
 
