@@ -25,7 +25,7 @@ from PIL import Image
 from sauvolanet.cli import main
 from sauvolanet.errors import BadData, RunFailed, UsageError
 from sauvolanet.files import binarize_many, plan_batch, run_shard, shards
-from sauvolanet.net.model import SHIPPED
+from sauvolanet.net.model import SHIPPED, _load
 
 
 def run(inputs: Any, output: Any, **options: Any) -> list[dict[str, Any]]:
@@ -76,6 +76,23 @@ def test_an_unfinished_shard_goes_on_where_it_stood(scans: Path, tmp_path: Path)
     marker.unlink()  # as if the machine was lost just before the end
     (tmp_path / "ink/1.png").unlink()
     assert statuses(run_shard(plan.root, plan.batch, 0)) == ["done"] + ["skipped"] * 5
+
+
+def test_shards_of_one_process_share_the_model(scans: Path, tmp_path: Path) -> None:
+    plan = plan_batch(scans, tmp_path / "ink", shard_size=3)
+    _load.cache_clear()
+    for shard in range(plan.shards):
+        assert set(statuses(run_shard(plan.root, plan.batch, shard))) == {"done"}
+    assert _load.cache_info().misses == 1
+
+
+def test_the_caller_is_told_how_many_inputs_there_are(scans: Path, tmp_path: Path) -> None:
+    told: list[int] = []
+    plan_batch(scans, tmp_path / "ink", method="otsu", shard_size=4)
+    for share in (1, 2):
+        run(scans, tmp_path / "ink", shard=(share, 2), on_count=told.append)
+    run(scans, tmp_path / "ink", on_count=told.append)
+    assert told == [4, 2, 6]
 
 
 def test_a_finished_shard_is_looked_at(scans: Path, tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ def test_equal_options_share_one_binarizer() -> None:
     assert shared_binarizer(method="otsu") is not first
 
 
+def test_one_thread_is_the_callers() -> None:
+    """OCR-D forks after the model is loaded, and OCRmyPDF runs as many pages at once as there are cores."""
+    code = (
+        "import threading, numpy as np; from sauvolanet.plugins import shared_binarizer\n"
+        "page = np.random.default_rng(0).integers(0, 256, (400, 300), np.uint8)\n"
+        "shared_binarizer(threads=1)(page); print(threading.active_count())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "1\n", done.stderr
+
+
 def test_wrong_options_are_usage_errors() -> None:
     with pytest.raises(UnknownName, match="swfit"):
         shared_binarizer(model="swfit")
