@@ -162,6 +162,18 @@ def test_numbers_of_a_page_worked_out_by_hand() -> None:
     assert numbers.otsu() == 21
     assert numbers.inverted().extremes() == (55, 245)
     assert PageNumbers.of(np.full((3, 3), 7, np.uint8)).otsu() == 0
+    assert numbers.inner.extremes() == (10, 200)  # too small a page to have a rim
+
+
+def test_the_rim_of_a_page_is_a_25th_of_each_side() -> None:
+    page = np.full((100, 50), 200, np.uint8)
+    page[:4] = page[-4:] = 3
+    page[:, :2] = page[:, -2:] = 5
+    page[4, 2] = 90
+    numbers = PageNumbers.of(page)
+    assert numbers.extremes() == (3, 200) and numbers.inner.extremes() == (90, 200)
+    assert numbers.inner.histogram.sum() == 92 * 46
+    assert numbers.inverted().inner.extremes() == (55, 165)
 
 
 def test_white_on_black_is_noticed() -> None:

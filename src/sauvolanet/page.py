@@ -6,6 +6,7 @@ colour is weighed as ITU-R 601 does: ``(299 R + 587 G + 114 B) / 1000``, the rul
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 DARK_PERCENT, LIGHT_PERCENT = 0.1, 99.9  # percentiles that are a page's levels, whatever a few specks are like
+RIM = 25  # one part in so many of each side is the page's rim, where scanners show their bed
 BLANK_RANGE = 6  # gray levels; the faintest page of the 13 sets has more
 
 
@@ -132,17 +134,35 @@ def enlarged(gray: Gray, times: int) -> Gray:
 
 @dataclass(frozen=True)
 class PageNumbers:
-    """What is known of the whole page: its histogram, and what follows from it. Computed once, before any tiling."""
+    """What is known of the whole page: its histogram, and what follows from it. Computed once, before any tiling.
+
+    inside : the histogram of the page without its rim, where it is known.
+    """
 
     histogram: npt.NDArray[np.int64]
+    inside: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, gray: Gray) -> PageNumbers:
-        return cls(histogram(gray))
+        whole = histogram(gray)
+        high, wide = (n // RIM for n in gray.shape)
+        middle = gray[high : len(gray) - high]
+        rim = [gray[:high], gray[len(gray) - high :], middle[:, :wide], middle[:, gray.shape[1] - wide :]]
+        return cls(whole, whole - np.sum([histogram(part) for part in rim], axis=0))
+
+    @property
+    def inner(self) -> PageNumbers:
+        """The numbers of the page without its rim."""
+        return self if self.inside is None else PageNumbers(self.inside)
+
+    def map(self, change: Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]) -> PageNumbers:
+        """The numbers of a page whose histograms are so changed; fractions are rounded."""
+        both = (self.histogram, self.inner.histogram)
+        return PageNumbers(*(np.rint(change(h)).astype(np.int64) for h in both))
 
     def inverted(self) -> PageNumbers:
         """The numbers of ``255 − gray``."""
-        return PageNumbers(self.histogram[::-1])
+        return self.map(lambda h: h[::-1])
 
     def percentile(self, percent: float) -> float:
         """The smallest gray level with at least this share of the pixels at or below it."""

@@ -19,7 +19,7 @@ from .atomic import atomic
 from .errors import MissingExtra, RunFailed
 from .net import Model
 from .net.features import MINIMUM_VARIANCE
-from .page import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, PageNumbers
+from .page import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, RIM, PageNumbers
 from .windows import Gray
 
 OPSET, IR_VERSION = 17, 9  # of 2022, so that older engines read it
@@ -91,7 +91,7 @@ def standalone_graph(model: Model) -> bytes:
     """The whole way from gray to threshold and attention; see the module's text."""
     graph, arch = _Graph(), model.architecture
     size = graph.node("Gather", graph.node("Shape", "gray"), graph.constant([2, 3], np.int64))
-    low, gain, blank, numbers = _page_numbers(graph, model)
+    low, gain, blank, numbers = _page_numbers(graph, model, size)
     back = graph.cast(graph.node("Reciprocal", gain), np.float32)
     low, gain = graph.cast(low, np.float32), graph.cast(gain, np.float32)
 
@@ -99,6 +99,9 @@ def standalone_graph(model: Model) -> bytes:
         return graph.node("Mul", graph.node("Sub", x, low), gain)
 
     levels = graph.cast("gray", np.float32)
+    inner = model.about["scaling"]["kind"] == "inner"
+    if inner:  # nothing is darker than the page's low level
+        levels = graph.node("Max", levels, low)
     gray = scaled(levels)
     means, deviations = _statistics(graph, arch.windows, levels)
     floor = graph.constant(MINIMUM_VARIANCE**0.5)
@@ -123,6 +126,8 @@ def standalone_graph(model: Model) -> bytes:
         choices = graph.node("Concat", choices, graph.node("Expand", constants, whole), axis=1)
     total = graph.node("ReduceSum", graph.node("Mul", attention, choices), graph.constant([1], np.int64), keepdims=1)
     surface = graph.node("Add", graph.node("Mul", total, back), low)
+    if inner:
+        blank = graph.node("Or", blank, graph.node("LessOrEqual", surface, low))
     graph.node("Where", blank, graph.constant(0), surface, name="threshold")
 
     about = {
@@ -133,22 +138,32 @@ def standalone_graph(model: Model) -> bytes:
                       {**about, "input": "gray: 0 black; dark writing on light paper", "ink": "gray < threshold"})  # fmt: skip
 
 
-def _page_numbers(graph: _Graph, model: Model) -> tuple[str, str, str, str]:
+def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str, str]:
     """Low and gain of the page's scale (float64), whether it is blank, and the page-wide numbers the network sees."""
     node, constant = graph.node, graph.constant
-    flat = node("Reshape", graph.cast("gray", np.int64), constant([-1], np.int64))
-    ones = node("Expand", constant(1, np.int64), node("Shape", flat))
-    histogram = node("ScatterElements", constant(np.zeros(256), np.int64), flat, ones, axis=0, reduction="add")
-    histogram = graph.cast(histogram, np.float64)
     first, last = constant(0, np.int64), constant(255, np.int64)
-    below = node("CumSum", histogram, first)
-    count = node("Gather", below, last)
+
+    def counts(page: str) -> tuple[str, str, str]:
+        """The histogram, its running sum and its sum."""
+        flat = node("Reshape", graph.cast(page, np.int64), constant([-1], np.int64))
+        ones = node("Expand", constant(1, np.int64), node("Shape", flat))
+        histogram = node("ScatterElements", constant(np.zeros(256), np.int64), flat, ones, axis=0, reduction="add")
+        histogram = graph.cast(histogram, np.float64)
+        below = node("CumSum", histogram, first)
+        return histogram, below, node("Gather", below, last)
 
     def percentile(percent: float) -> str:
         asked = node("Max", node("Mul", count, constant(percent / 100, np.float64)), constant(1, np.float64))
         return node("ReduceSum", graph.cast(node("Less", below, asked), np.float64), keepdims=0)
 
+    histogram, below, count = counts("gray")
+    contrast = node("Sub", percentile(LIGHT_PERCENT), percentile(DARK_PERCENT))
+    blank = node("Less", contrast, constant(BLANK_RANGE, np.float64))
     scaling = model.about["scaling"]
+    if scaling["kind"] == "inner":
+        rim = node("Div", size, constant(RIM, np.int64))
+        axes = constant([2, 3], np.int64)
+        histogram, below, count = counts(node("Slice", "gray", rim, node("Sub", size, rim), axes))
     if scaling["kind"] == "minmax":
         low = percentile(0)
         span = node("Add", node("Sub", percentile(100), low), constant(0.1, np.float64))
@@ -156,8 +171,6 @@ def _page_numbers(graph: _Graph, model: Model) -> tuple[str, str, str, str]:
         low = percentile(scaling["low"])
         span = node("Max", node("Sub", percentile(scaling["high"]), low), constant(scaling["least"], np.float64))
     gain = node("Reciprocal", span)
-    contrast = node("Sub", percentile(LIGHT_PERCENT), percentile(DARK_PERCENT))
-    blank = node("Less", contrast, constant(BLANK_RANGE, np.float64))
     if "numbers" not in model.architecture.features:
         return low, gain, blank, ""
 
@@ -302,7 +315,11 @@ def write_standalone(model: Model, path: str | os.PathLike[str], gray: Gray) -> 
     surface, attention = session.run(["threshold", "attention"], {"gray": gray[None, None]})
     numbers = PageNumbers.of(gray)
     _, expected, threshold = model.explain(gray, numbers)
-    apart = float(np.abs(surface[0, 0] - (0 if numbers.blank else threshold)).max())
+    both = [surface[0, 0], np.zeros_like(threshold) if numbers.blank else threshold]
+    floor = model.scale(numbers).floor
+    if floor:  # at or below it a threshold is paper, wherever it is
+        both = [np.maximum(one, floor) for one in both]
+    apart = float(np.abs(both[0] - both[1]).max())
     weights = float(np.abs(attention[0].transpose(1, 2, 0) - expected).max())
     if not (apart <= TOLERANCE and weights <= 1e-3):
         raise RunFailed(f"the graph's threshold differs from the runtime's by {apart:.1e} gray levels and its attention "

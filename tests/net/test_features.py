@@ -9,13 +9,39 @@ import pytest
 
 from sauvolanet.net import buffers
 from sauvolanet.net.architecture import Architecture
-from sauvolanet.net.features import Scale, features, features_numpy, statistics, thresholds
+from sauvolanet.net.features import (
+    Scale,
+    features,
+    features_numpy,
+    page_numbers,
+    page_scale,
+    shown,
+    statistics,
+    thresholds,
+)
 from sauvolanet.net.run import attend_numpy
+from sauvolanet.page import PageNumbers
 from sauvolanet.windows import mean_deviation_numpy
 
 pytest.importorskip("numba", reason="numba is not installed")
 
 WINDOWS = [(7,), (7, 15, 31, 63, 127), (7, 15, 23, 31, 39, 47, 55, 63), tuple(range(3, 23, 2)), (9, 201), (401,)]
+
+
+def test_what_is_black_at_the_rim_does_not_scale_the_page() -> None:
+    page = np.full((100, 100), 200, np.uint8)
+    page[40:60, 40:60] = 120
+    clean = PageNumbers.of(page)
+    page[:, :3] = 0
+    numbers = PageNumbers.of(page)
+    scaling = {"kind": "inner", "low": 0.5, "high": 99.0, "least": 16.0}
+    scale = page_scale(numbers, scaling)
+    assert scale == page_scale(clean, scaling) == Scale(120, 1 / 80, 120)
+    assert np.array_equal(page_numbers(numbers, scaling), page_numbers(clean, scaling))
+    assert page_scale(numbers, {**scaling, "kind": "percentile"}) == Scale(0, 1 / 200)
+    assert (shown(page, scale)[:, :3] == 120).all() and np.array_equal(shown(page, scale)[:, 3:], page[:, 3:])
+    # a threshold that is not above the darkest gray that was shown is paper, also where the page is black
+    assert scale.to_gray(np.array([-0.2, 0.0, 0.5], np.float32)).tolist() == [0, 0, 160]
 
 
 @pytest.mark.parametrize("windows", WINDOWS, ids=str)

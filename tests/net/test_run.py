@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sauvolanet.net import load
 from sauvolanet.net.architecture import Architecture
+from sauvolanet.net.features import page_numbers
 from sauvolanet.net.model import Model, describe
 from sauvolanet.net.run import Layer, convolve_numpy, cut, halo_of
 from sauvolanet.page import PageNumbers
@@ -113,7 +114,7 @@ def test_the_halo_is_large_enough_and_not_much_larger() -> None:
     scale = model.scale(PageNumbers.of(gray))
 
     def surface(page: np.ndarray) -> np.ndarray:
-        return next(iter(model.network.tiles(page, PageNumbers.of(gray), scale, 1)))[1]
+        return next(iter(model.network.tiles(page, page_numbers(PageNumbers.of(gray), model.about["scaling"]), scale, 1)))[1]
 
     changed = gray.copy()
     changed[core + halo + 3 :] = 255 - changed[core + halo + 3 :]

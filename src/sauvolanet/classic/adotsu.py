@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..options import Method, Option
 from ..page import PageNumbers
-from ..windows import Gray, Ink, Surface, run_bands
+from ..windows import Gray, Ink, Surface, histogram, run_bands
 from .shared import window_option
 
 
@@ -31,7 +31,7 @@ def threshold_adotsu(
 
     def node_row(y: int) -> Surface:
         strip = gray[max(y - half, 0) : y + half + 1]
-        levels = [PageNumbers.of(strip[:, max(x - half, 0) : x + half + 1]).otsu() for x in xs]
+        levels = [PageNumbers(histogram(strip[:, max(x - half, 0) : x + half + 1])).otsu() for x in xs]
         return np.interp(across, xs, np.multiply(levels, k)).astype(np.float32)
 
     lines = np.concatenate(run_bands(len(ys), threads, lambda a, b: np.stack([node_row(y) for y in ys[a:b]]), least=1))

@@ -25,23 +25,43 @@ class Scale:
 
     low: float
     gain: float
+    floor: int = 0  # the network is shown no darker gray; a threshold that is not above it means paper
 
     def to_gray(self, scaled: Array) -> Array:
         """Back to the page's own 0–255 scale."""
-        return scaled * np.float32(1 / self.gain) + np.float32(self.low)
+        gray: Array = scaled * np.float32(1 / self.gain) + np.float32(self.low)
+        if self.floor:
+            gray[gray <= self.floor] = 0
+        return gray
+
+
+SCALINGS = ("minmax", "percentile", "inner")
 
 
 def page_scale(numbers: PageNumbers, scaling: dict[str, Any]) -> Scale:
-    """The scale of a page: ``minmax`` as the authors do, or ``percentile`` with its low and high percent."""
+    """The scale of a page: ``minmax`` as the authors do, or ``percentile`` with its low and high percent.
+
+    ``inner`` are percentiles of the page without its rim, and nothing is darker than the low one: a scanner's black bed
+    says nothing about how dark the ink is.
+    """
     if scaling["kind"] == "minmax":
         low, high = numbers.extremes()
         return Scale(low, 1 / (high - low + 0.1))
+    inner = scaling["kind"] == "inner"
+    numbers = numbers.inner if inner else numbers
     dark, light = numbers.percentile(float(scaling["low"])), numbers.percentile(float(scaling["high"]))
-    return Scale(dark, 1 / max(light - dark, float(scaling["least"])))
+    return Scale(dark, 1 / max(light - dark, float(scaling["least"])), int(dark) if inner else 0)
 
 
-def page_numbers(numbers: PageNumbers, scale: Scale) -> Array:
+def shown(gray: Gray, scale: Scale) -> Gray:
+    """The page's gray as the network is shown it."""
+    return np.maximum(gray, np.uint8(scale.floor)) if scale.floor else gray
+
+
+def page_numbers(numbers: PageNumbers, scaling: dict[str, Any]) -> Array:
     """The page-wide numbers a network may see: Otsu's level on the scaled gray, and the share of the page below it."""
+    scale = page_scale(numbers, scaling)
+    numbers = numbers.inner if scaling["kind"] == "inner" else numbers
     cut = numbers.otsu()
     share = numbers.histogram[:cut].sum() / numbers.histogram.sum()
     return np.array([(cut - scale.low) * scale.gain, share], np.float32)

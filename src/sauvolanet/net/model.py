@@ -22,7 +22,7 @@ from ..page import PageNumbers
 from ..windows import Gray, Surface
 from .architecture import Architecture, architecture_from_json
 from .buffers import Array
-from .features import Scale, page_scale
+from .features import Scale, page_numbers, page_scale
 from .run import Layer, Network, halo_of
 
 FORMAT = 1
@@ -77,10 +77,13 @@ class Model:
         """How the page's gray is scaled for this model."""
         return page_scale(numbers, self.about["scaling"])
 
+    def _known(self, numbers: PageNumbers) -> Array:
+        return page_numbers(numbers, self.about["scaling"])
+
     def tiles(self, gray: Gray, numbers: PageNumbers, threads: int | None = None,
               largest: int | None = None) -> Iterator[tuple[tuple[slice, slice], Surface]]:  # fmt: skip
         """The surface tile by tile: (rows, columns), float32 on the 0–255 scale; ink is gray < surface."""
-        return self.network.tiles(gray, numbers, self.scale(numbers), threads, largest)
+        return self.network.tiles(gray, self._known(numbers), self.scale(numbers), threads, largest)
 
     def surface(
         self, gray: Gray, numbers: PageNumbers, threads: int | None = None, largest: int | None = None
@@ -93,7 +96,7 @@ class Model:
 
     def explain(self, gray: Gray, numbers: PageNumbers, threads: int | None = None) -> tuple[Array, Array, Array]:
         """Sauvola thresholds per window, attention per choice, surface; see `Network.explain`."""
-        return self.network.explain(gray, numbers, self.scale(numbers), threads)
+        return self.network.explain(gray, self._known(numbers), self.scale(numbers), threads)
 
 
 def _pack(weight: Array) -> Array:

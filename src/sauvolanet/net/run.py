@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..page import PageNumbers
 from ..windows import Gray, Surface, compiled, run_bands
 from .architecture import Architecture
 from .buffers import Array, empty
-from .features import Scale, features, page_numbers, statistics, thresholds
+from .features import Scale, features, shown, statistics, thresholds
 
 TILE_BYTES = 300_000_000  # about what a tile may take; larger pages are cut
 # a network with page-wide statistics computes every layer again for each of its layers once a page is cut
@@ -164,31 +163,34 @@ class Network:
     k: Array
     r: Array
 
-    def tiles(self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None,
+    def tiles(self, gray: Gray, known: Array, scale: Scale, threads: int | None,
               largest: int | None = None) -> Iterator[tuple[tuple[slice, slice], Surface]]:  # fmt: skip
-        """The surface on the page's 0–255 scale, tile by tile; largest : pixels of a tile with its halo."""
-        for core, threshold, _, _, _ in self._run(gray, numbers, scale, threads, largest, keep=False):
+        """The surface on the page's 0–255 scale, tile by tile.
+
+        known : the page's numbers that the network sees. largest : pixels of a tile with its halo.
+        """
+        for core, threshold, _, _, _ in self._run(gray, known, scale, threads, largest, keep=False):
             yield core, scale.to_gray(threshold)
 
     def explain(
-        self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None
+        self, gray: Gray, known: Array, scale: Scale, threads: int | None
     ) -> tuple[Array, Array, Array]:
         """Sauvola thresholds (H, W, windows) and surface on the 0–255 scale, attention (H, W, choices)."""
         arch = self.architecture
         surfaces = np.empty((*gray.shape, len(arch.windows)), np.float32)
         attention = np.empty((*gray.shape, arch.choices), np.float32)
         surface = np.empty(gray.shape, np.float32)
-        for core, threshold, weights, mean, deviation in self._run(gray, numbers, scale, threads, None, keep=True):
+        for core, threshold, weights, mean, deviation in self._run(gray, known, scale, threads, None, keep=True):
             attention[core] = weights
             surface[core] = scale.to_gray(threshold)
             surfaces[core] = scale.to_gray(mean * (1 + self.k * (deviation / self.r - 1)))
         return surfaces, attention, surface
 
-    def _run(self, gray: Gray, numbers: PageNumbers, scale: Scale, threads: int | None, largest: int | None,
+    def _run(self, gray: Gray, known: Array, scale: Scale, threads: int | None, largest: int | None,
              keep: bool) -> Iterator[tuple[tuple[slice, slice], Array, Array, Array, Array]]:  # fmt: skip
         """Core, threshold, attention, mean and deviation of each tile, on the scaled gray."""
         arch = self.architecture
-        known = page_numbers(numbers, scale)
+        gray = shown(gray, scale)
         instance = arch.norm == "instance"
         largest = largest or (TILE_BYTES_INSTANCE if instance else TILE_BYTES) // self.bytes_per_pixel
         height, width = gray.shape

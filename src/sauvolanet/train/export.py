@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from ..errors import RunFailed, UsageError
-from ..net.features import features, page_numbers, page_scale, statistics
+from ..net.features import features, page_numbers, page_scale, shown, statistics
 from ..net.model import Model, describe
 from ..page import PageNumbers
 from ..windows import Gray
@@ -60,10 +60,11 @@ def threshold_in_torch(net: SauvolaNet, gray: Gray, scaling: dict[str, Any]) -> 
     gray = np.ascontiguousarray(gray[:height, :width])
     numbers = PageNumbers.of(gray)
     scale = page_scale(numbers, scaling)
+    gray = shown(gray, scale)
     region = (slice(0, height), slice(0, width))
     mean, deviation = statistics(gray, net.architecture.windows, scale, region, None)
     scaled = (gray - np.float32(scale.low)) * np.float32(scale.gain)
-    seen = features(net.architecture, scaled, mean, deviation, page_numbers(numbers, scale))
+    seen = features(net.architecture, scaled, mean, deviation, page_numbers(numbers, scaling))
     was, fast.USE = fast.USE, False
     training = net.training
     net.eval()
@@ -83,7 +84,10 @@ def difference(net: SauvolaNet, model: Model, gray: Gray) -> float:
     gray = np.ascontiguousarray(gray[: expected.shape[0], : expected.shape[1]])
     numbers = PageNumbers.of(gray)
     scale = model.scale(numbers)
-    apart = float(np.abs((model.surface(gray, numbers) - scale.low) * scale.gain - expected).max())
+    both = [model.surface(gray, numbers), scale.to_gray(expected)]
+    if scale.floor:  # at or below it a threshold is paper, wherever it is
+        both = [np.maximum(surface, scale.floor) for surface in both]
+    apart = float(np.abs(both[0] - both[1]).max() * scale.gain)
     if not apart <= 1e-4:
         raise RunFailed(f"the runtime's threshold differs from torch's by {apart:.1e}; the model was not written")
     return apart

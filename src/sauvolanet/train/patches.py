@@ -19,7 +19,7 @@ from PIL import Image, ImageFilter, ImageOps
 from ..datasets import Page, read_gray, read_image, read_truth
 from ..errors import BadData, InputError
 from ..net.buffers import Array
-from ..net.features import features, page_numbers, page_scale, statistics
+from ..net.features import features, page_numbers, page_scale, shown, statistics
 from ..page import PageNumbers
 from ..windows import Gray, Ink
 from .settings import Settings
@@ -146,11 +146,11 @@ class Patches:
                 gray, truth, rows = gray[::-1], truth[::-1], _mirror(rows, gray.shape[0])
         if s.transpose and rng.random() < 0.5:
             gray, truth, rows, columns = gray.T, truth.T, columns, rows
-        gray = np.ascontiguousarray(gray)
         scale = page_scale(numbers, s.scaling)
+        gray = np.ascontiguousarray(shown(gray, scale))
         mean, deviation = statistics(gray, s.architecture.windows, scale, (rows, columns), 1)
         scaled = (gray[rows, columns] - np.float32(scale.low)) * np.float32(scale.gain)
-        seen = features(s.architecture, scaled, mean, deviation, page_numbers(numbers, scale))
+        seen = features(s.architecture, scaled, mean, deviation, page_numbers(numbers, s.scaling))
         return scaled, mean, deviation, seen, truth[rows, columns], np.float32(share)
 
     def _cut(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers, float]:
@@ -207,7 +207,7 @@ class Patches:
             high = rng.uniform(max(low + 0.3, 0.6), 1.0)
             table = np.rint(255 * (low + (high - low) * level)).astype(np.uint8)
             gray = table[gray]
-            numbers = PageNumbers(np.bincount(table, weights=numbers.histogram, minlength=256).astype(np.int64))
+            numbers = numbers.map(lambda h: np.bincount(table, weights=h, minlength=256))
         if rng.random() < s.noise:
             grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(1, 7))
             gray = np.clip(np.rint(gray + grain), 0, 255).astype(np.uint8)
@@ -258,7 +258,8 @@ def _border(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int, i
             numbers: PageNumbers) -> tuple[Gray, Ink, PageNumbers]:  # fmt: skip
     """The page ends at a line through the patch; beyond it something dark lies, which is not ink.
 
-    spot, side : the patch in the region. The page's numbers count what lies beyond as 1 to 20 % of the page.
+    spot, side : the patch in the region. The page's numbers count what lies beyond as 1 to 20 % of the page, and at most
+    half as much of it as inside the rim.
     """
     y, x = np.indices(gray.shape, np.float32)
     away, along = (y - spot[0], x - spot[1]) if rng.random() < 0.5 else (x - spot[1], y - spot[0])
@@ -269,7 +270,8 @@ def _border(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int, i
     ground = _paper(gray) * (rng.uniform(0, 0.65) + slope[0] * (y - spot[0]) + slope[1] * (x - spot[1]))
     grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(0, 6))
     ground = np.clip(np.rint(ground + grain), 0, 255).astype(np.uint8)
-    counted = _counted(numbers, ground, rng.uniform(0.01, 0.2))
+    share = rng.uniform(0.01, 0.2)
+    counted = _counted(numbers, ground, share, share * rng.uniform(0, 0.5))
     return np.where(beyond, ground, gray), truth & ~beyond, counted
 
 
@@ -295,14 +297,19 @@ def _headline(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int,
     printed = np.rint(np.minimum(gray, gray * (1 - coverage) + ink * coverage)).astype(np.uint8)
     letters = coverage >= 0.5
     if letters.any():
-        numbers = _counted(numbers, printed[letters], rng.uniform(0.01, 0.1))
+        share = rng.uniform(0.01, 0.1)
+        numbers = _counted(numbers, printed[letters], share, share)
     return printed, truth | letters, numbers
 
 
-def _counted(numbers: PageNumbers, more: Gray, share: float) -> PageNumbers:
-    """The page's numbers as if this share of it were as gray as ``more``."""
-    added = np.bincount(more.reshape(-1), minlength=256) * (numbers.histogram.sum() * share / more.size)
-    return PageNumbers(np.rint(numbers.histogram * (1 - share) + added).astype(np.int64))
+def _counted(numbers: PageNumbers, more: Gray, share: float, inside: float) -> PageNumbers:
+    """The page's numbers as if this share of it, and that of it inside the rim, were as gray as ``more``."""
+    added = np.bincount(more.reshape(-1), minlength=256) / more.size
+
+    def count(h: np.ndarray, part: float) -> np.ndarray:
+        return np.rint(h * (1 - part) + added * (h.sum() * part)).astype(np.int64)
+
+    return PageNumbers(count(numbers.histogram, share), count(numbers.inner.histogram, inside))
 
 
 def _paper(gray: Gray) -> np.float32:
