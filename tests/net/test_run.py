@@ -114,7 +114,9 @@ def test_the_halo_is_large_enough_and_not_much_larger() -> None:
     scale = model.scale(PageNumbers.of(gray))
 
     def surface(page: np.ndarray) -> np.ndarray:
-        return next(iter(model.network.tiles(page, page_numbers(PageNumbers.of(gray), model.about["scaling"]), scale, 1)))[1]
+        return next(
+            iter(model.network.tiles(page, page_numbers(PageNumbers.of(gray), model.about["scaling"]), scale, 1))
+        )[1]
 
     changed = gray.copy()
     changed[core + halo + 3 :] = 255 - changed[core + halo + 3 :]

@@ -74,7 +74,9 @@ def best_cut(gray: Gray, truth: Ink) -> float:
     levels = []
     for mask in (truth, ~truth):
         count = box_sum(mask.astype(np.int64), 41)
-        levels.append(np.where(count > 10, box_sum(np.where(mask, gray, 0).astype(np.int64), 41) / np.maximum(count, 1), np.nan))
+        levels.append(
+            np.where(count > 10, box_sum(np.where(mask, gray, 0).astype(np.int64), 41) / np.maximum(count, 1), np.nan)
+        )
     ink, paper = levels
     known = ~np.isnan(ink + paper)
     place = (gray - ink) / np.maximum(paper - ink, 4)
@@ -84,7 +86,12 @@ def best_cut(gray: Gray, truth: Ink) -> float:
 @pytest.mark.slow
 def test_truth_is_as_thick_as_hand_drawn_truth(data: Path) -> None:
     drawn = [
-        np.mean([best_cut(read_gray(p)[:900, :900], read_truth(p)[:900, :900]) for p in find(data / "documents", [name])[:4]])
+        np.mean(
+            [
+                best_cut(read_gray(p)[:900, :900], read_truth(p)[:900, :900])
+                for p in find(data / "documents", [name])[:4]
+            ]
+        )
         for name in ("DIBCO2009", "DIBCO2010", "DIBCO2012", "DIBCO2013", "DIBCO2017", "DIBCO2018")
     ]
     ours = [

@@ -172,9 +172,7 @@ class Network:
         for core, threshold, _, _, _ in self._run(gray, known, scale, threads, largest, keep=False):
             yield core, scale.to_gray(threshold)
 
-    def explain(
-        self, gray: Gray, known: Array, scale: Scale, threads: int | None
-    ) -> tuple[Array, Array, Array]:
+    def explain(self, gray: Gray, known: Array, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
         """Sauvola thresholds (H, W, windows) and surface on the 0–255 scale, attention (H, W, choices)."""
         arch = self.architecture
         surfaces = np.empty((*gray.shape, len(arch.windows)), np.float32)

@@ -49,7 +49,9 @@ def halfway(model: Model, other: Model) -> Model:
     weights = {name: (w + other.weights[name]) / np.float32(2) for name, w in model.weights.items()}
     about = {n: [(a + b) / 2 for a, b in zip(model.about[n], other.about[n], strict=True)] for n in ("k", "r")}
     training = {**model.about["training"], "halfway_to": other.name}
-    training["partition"] = together(training.get("partition", "unknown"), other.about["training"].get("partition", "unknown"))
+    training["partition"] = together(
+        training.get("partition", "unknown"), other.about["training"].get("partition", "unknown")
+    )
     return Model({**model.about, **about, "training": training}, weights)
 
 
