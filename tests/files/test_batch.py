@@ -456,7 +456,7 @@ def test_rows_are_json_and_tell_options_apart(scans: Path, tmp_path: Path) -> No
 
 
 def test_memory_does_not_grow_with_pages(gray: np.ndarray, tmp_path: Path) -> None:
-    """One page at a time: a book of 15 pages needs no more than one of 2."""
+    """A few pages at a time: a book of 15 pages needs hardly more than one of 2, whatever overlaps."""
     import tracemalloc
 
     large = np.tile(gray, (10, 12))
@@ -467,4 +467,4 @@ def test_memory_does_not_grow_with_pages(gray: np.ndarray, tmp_path: Path) -> No
         run(book, tmp_path / f"ink{pages}.tif")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.2 * peaks[0]
+    assert peaks[1] < peaks[0] + 3 * 1200 * 1000  # the other 13 pages would be four times as much

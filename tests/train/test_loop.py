@@ -124,7 +124,9 @@ def test_test_sets_are_scored_once_at_the_end(tiny: Settings, pairs: Path, tmp_p
 
 
 def test_a_run_of_another_length_says_so(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
-    Run(replace(tiny, steps=6), pairs, tmp_path / "run", "first command").train(stop_after=2)
+    first = Run(replace(tiny, steps=6), pairs, tmp_path / "run", "first command")
+    first.train(stop_after=2)
+    first.save()
     longer = Run(replace(tiny, steps=4), pairs, tmp_path / "run", "second command")
     longer.train()
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
