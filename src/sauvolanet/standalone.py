@@ -315,11 +315,8 @@ def write_standalone(model: Model, path: str | os.PathLike[str], gray: Gray) -> 
     surface, attention = session.run(["threshold", "attention"], {"gray": gray[None, None]})
     numbers = PageNumbers.of(gray)
     _, expected, threshold = model.explain(gray, numbers)
-    both = [surface[0, 0], np.zeros_like(threshold) if numbers.blank else threshold]
-    floor = model.scale(numbers).floor
-    if floor:  # at or below it a threshold is paper, wherever it is
-        both = [np.maximum(one, floor) for one in both]
-    apart = float(np.abs(both[0] - both[1]).max())
+    expected_surface = np.zeros_like(threshold) if numbers.blank else threshold
+    apart = model.scale(numbers).apart(surface[0, 0], expected_surface)
     weights = float(np.abs(attention[0].transpose(1, 2, 0) - expected).max())
     if not (apart <= TOLERANCE and weights <= 1e-3):
         raise RunFailed(f"the graph's threshold differs from the runtime's by {apart:.1e} gray levels and its attention "

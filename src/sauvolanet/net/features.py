@@ -34,8 +34,19 @@ class Scale:
             gray[gray <= self.floor] = 0
         return gray
 
+    def apart(self, one: Array, other: Array) -> float:
+        """The largest difference of two surfaces on the 0–255 scale; at or below the floor all of them mean paper."""
+        if self.floor:
+            one, other = (np.maximum(surface, self.floor) for surface in (one, other))
+        return float(np.abs(one - other).max())
+
 
 SCALINGS = ("minmax", "percentile", "inner")
+
+
+def _decisive(numbers: PageNumbers, scaling: dict[str, Any]) -> PageNumbers:
+    """The part of the page that decides its scale."""
+    return numbers.inner if scaling["kind"] == "inner" else numbers
 
 
 def page_scale(numbers: PageNumbers, scaling: dict[str, Any]) -> Scale:
@@ -47,10 +58,9 @@ def page_scale(numbers: PageNumbers, scaling: dict[str, Any]) -> Scale:
     if scaling["kind"] == "minmax":
         low, high = numbers.extremes()
         return Scale(low, 1 / (high - low + 0.1))
-    inner = scaling["kind"] == "inner"
-    numbers = numbers.inner if inner else numbers
+    numbers = _decisive(numbers, scaling)
     dark, light = numbers.percentile(float(scaling["low"])), numbers.percentile(float(scaling["high"]))
-    return Scale(dark, 1 / max(light - dark, float(scaling["least"])), int(dark) if inner else 0)
+    return Scale(dark, 1 / max(light - dark, float(scaling["least"])), int(dark) if scaling["kind"] == "inner" else 0)
 
 
 def shown(gray: Gray, scale: Scale) -> Gray:
@@ -61,7 +71,7 @@ def shown(gray: Gray, scale: Scale) -> Gray:
 def page_numbers(numbers: PageNumbers, scaling: dict[str, Any]) -> Array:
     """The page-wide numbers a network may see: Otsu's level on the scaled gray, and the share of the page below it."""
     scale = page_scale(numbers, scaling)
-    numbers = numbers.inner if scaling["kind"] == "inner" else numbers
+    numbers = _decisive(numbers, scaling)
     cut = numbers.otsu()
     share = numbers.histogram[:cut].sum() / numbers.histogram.sum()
     return np.array([(cut - scale.low) * scale.gain, share], np.float32)

@@ -86,10 +86,7 @@ def difference(net: SauvolaNet, model: Model, gray: Gray) -> float:
     gray = np.ascontiguousarray(gray[: expected.shape[0], : expected.shape[1]])
     numbers = PageNumbers.of(gray)
     scale = model.scale(numbers)
-    both = [model.surface(gray, numbers), scale.to_gray(expected)]
-    if scale.floor:  # at or below it a threshold is paper, wherever it is
-        both = [np.maximum(surface, scale.floor) for surface in both]
-    apart = float(np.abs(both[0] - both[1]).max() * scale.gain)
+    apart = scale.apart(model.surface(gray, numbers), scale.to_gray(expected)) * scale.gain
     if not apart <= 1e-4:
         raise RunFailed(f"the runtime's threshold differs from torch's by {apart:.1e}; the model was not written")
     return apart
