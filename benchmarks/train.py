@@ -23,7 +23,7 @@ import torch
 from sauvolanet import datasets
 from sauvolanet.synth import page
 from sauvolanet.train import fast, optimizers
-from sauvolanet.train.loop import build
+from sauvolanet.train.build import build
 from sauvolanet.train.loss import LOSSES
 from sauvolanet.train.patches import Batch, Patches, Sheet, load_sheets
 from sauvolanet.train.settings import PRESETS, Settings

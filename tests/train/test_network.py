@@ -13,8 +13,8 @@ from sauvolanet.net import load
 from sauvolanet.net.architecture import PAPER, Architecture
 from sauvolanet.synth import page
 from sauvolanet.train import fast
-from sauvolanet.train.export import difference, halfway, to_model
-from sauvolanet.train.loop import build, folded, from_model
+from sauvolanet.train.build import build, folded, from_model
+from sauvolanet.train.export import difference, mean_of, to_model
 from sauvolanet.train.network import SauvolaNet, window_statistics
 from sauvolanet.train.settings import PRESETS
 from sauvolanet.windows import mean_deviation_numpy
@@ -102,23 +102,28 @@ def test_export_folds_the_normalisation() -> None:
     assert difference(net, model, gray) < 1e-4
 
 
-def test_half_the_way_back() -> None:
-    one, other, more = (
+def test_mean_of_models() -> None:
+    one, other, third, more = (
         to_model(SauvolaNet(TINY, k=k), name, {"kind": "minmax"}, {"partition": partition})
-        for k, name, partition in ((0.1, "a", "wide"), (0.3, "b", "wide"), (0.3, "c", "all"))
+        for k, name, partition in ((0.1, "a", "wide"), (0.3, "b", "wide"), (0.5, "c", "wide"), (0.3, "d", "all"))
     )
-    middle = halfway(one, other)
+    middle = mean_of(one, [other])
     assert middle.about["k"] == pytest.approx([0.2] * len(TINY.windows))
-    assert middle.about["training"] == {"partition": "wide", "halfway_to": "b"} and middle.name == "a"
-    assert halfway(one, more).about["training"]["partition"] == "unknown"  # half of it has seen the test sets
-    assert halfway(more, one).about["training"]["partition"] == "all"
+    assert middle.about["training"] == {"partition": "wide", "mean_with": ["b"]} and middle.name == "a"
+    three = mean_of(one, [other, third])
+    assert three.about["k"] == pytest.approx([0.3] * len(TINY.windows))
+    assert three.about["training"]["mean_with"] == ["b", "c"]
+    for name, weight in three.weights.items():
+        np.testing.assert_allclose(weight, np.mean([m.weights[name] for m in (one, other, third)], 0), atol=1e-7)
+    assert mean_of(one, [more]).about["training"]["partition"] == "unknown"  # a part of it has seen the test sets
+    assert mean_of(more, [one, other]).about["training"]["partition"] == "all"
     gray, _ = page(3, kind="letter", height=64, width=96)
     assert difference(folded(replace(PRESETS["swift"], architecture=TINY, k=0.1, r=0.5), middle), middle, gray) < 1e-5
     for name, weight in middle.weights.items():
         np.testing.assert_allclose(weight, (one.weights[name] + other.weights[name]) / 2)
     for stranger in (to_model(SauvolaNet(PAPER), "c", {"kind": "minmax"}, {}), to_model(SauvolaNet(TINY), "d", {}, {})):
-        with pytest.raises(UsageError, match="no middle"):
-            halfway(one, stranger)
+        with pytest.raises(UsageError, match="no mean"):
+            mean_of(one, [other, stranger])
 
 
 def test_export_fetches_the_weights_from_their_device(monkeypatch: pytest.MonkeyPatch) -> None:

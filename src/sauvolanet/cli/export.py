@@ -30,9 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--licence", default="", metavar="NAME", help="Terms of the model, such as MIT.")
     parser.add_argument("--copyright", default="", metavar="TEXT", help="Whose model it is.")
     parser.add_argument(
-        "--halfway-to",
+        "--mean-with",
+        nargs="+",
+        default=[],
         metavar="MODEL",
-        help="Go half the way back to this model, from which the run began: it keeps more of what that one knew.",
+        help="The mean of the run's weights and these models': the one it began with, or others that began there.",
     )
     parser.add_argument("--standalone", action="store_true", help="Write a model as one ONNX file.")
 
@@ -54,8 +56,8 @@ def _standalone(args: argparse.Namespace) -> int:
     from ..net import load
     from ..standalone import write_standalone
 
-    if args.source or args.licence or args.copyright or args.halfway_to:
-        raise UsageError("--source, --licence, --copyright and --halfway-to are for a run; an ONNX file says what its "
+    if args.source or args.licence or args.copyright or args.mean_with:
+        raise UsageError("--source, --licence, --copyright and --mean-with are for a run; an ONNX file says what its "
                          "model says")  # fmt: skip
     model = load(args.run)
     apart = write_standalone(model, args.output, _page(args))
@@ -71,14 +73,15 @@ def _export(args: argparse.Namespace) -> int:
         raise MissingExtra("train", "export") from None
     from ..net import load
     from ..net.model import save
-    from ..train.export import difference, halfway
-    from ..train.loop import folded, open_run
+    from ..train.build import folded
+    from ..train.export import difference, mean_of
+    from ..train.loop import open_run
 
     job = open_run(args.run)
     model = job.model(Path(args.output).stem, args.source, args.licence, args.copyright)
     net = job.average
-    if args.halfway_to:
-        model = halfway(model, load(args.halfway_to))
+    if args.mean_with:
+        model = mean_of(model, [load(other) for other in args.mean_with])
         net = folded(job.settings, model)
     apart = difference(net, model, _page(args, job))
     path = save(model.about, model.weights, args.output)

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _settings(args: argparse.Namespace, model: Model | None) -> Settings:
     """The preset with what the options change; the network is that of the model to begin with, unless it is changed."""
-    from ..train.loop import like_model
+    from ..train.build import like_model
     from ..train.settings import PRESETS, with_changes
 
     if args.preset not in PRESETS:

@@ -39,19 +39,23 @@ def to_model(net: SauvolaNet, name: str, scaling: dict[str, Any], training: dict
     return Model(about, weights)
 
 
-def halfway(model: Model, other: Model) -> Model:
-    """The model with every number half-way to another model's, as a rule the one its training began with.
+def mean_of(model: Model, others: list[Model]) -> Model:
+    """The model with every number the mean of its own and the other models'.
 
-    A fine-tuned network that goes half the way back keeps more of what it knew and most of what it learnt.
+    With the model that its training began with, that is half the way back, which keeps more of what it knew and most of
+    what it learnt. With other runs that began there too the mean is often better than each of them.
     """
-    if model.architecture != other.architecture or model.about["scaling"] != other.about["scaling"]:
-        raise UsageError(f"{model.name} and {other.name} differ in architecture or scaling and have no middle")
-    weights = {name: (w + other.weights[name]) / np.float32(2) for name, w in model.weights.items()}
-    about = {n: [(a + b) / 2 for a, b in zip(model.about[n], other.about[n], strict=True)] for n in ("k", "r")}
-    training = {**model.about["training"], "halfway_to": other.name}
-    training["partition"] = together(
-        training.get("partition", "unknown"), other.about["training"].get("partition", "unknown")
-    )
+    for other in others:
+        if model.architecture != other.architecture or model.about["scaling"] != other.about["scaling"]:
+            raise UsageError(f"{model.name} and {other.name} differ in architecture or scaling and have no mean")
+    all_of_them = [model, *others]
+    weights = {n: np.stack([m.weights[n] for m in all_of_them]).mean(0) for n in model.weights}
+    about = {n: np.mean([m.about[n] for m in all_of_them], axis=0).tolist() for n in ("k", "r")}
+    training = {**model.about["training"], "mean_with": [other.name for other in others]}
+    for other in others:
+        training["partition"] = together(
+            training.get("partition", "unknown"), other.about["training"].get("partition", "unknown")
+        )
     return Model({**model.about, **about, "training": training}, weights)
 
 

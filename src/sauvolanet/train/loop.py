@@ -26,11 +26,11 @@ from ..errors import BadData, RunFailed, UnknownName, UsageError
 from ..net.model import Model
 from ..page import PageNumbers
 from . import optimizers, record
+from .build import build, calibrate, from_model
 from .export import to_model
 from .feed import Feed
 from .interrupts import Interrupts, Stopped
 from .loss import LOSSES
-from .network import SauvolaNet
 from .patches import Batch, Patches, load_sheets, usable
 from .settings import Settings, held_out_pages, settings_from_json
 
@@ -348,60 +348,6 @@ def fitted_steps(minutes: float, step: int, seconds: float, times: list[float]) 
     """How many steps a run of so many minutes has, after ``step`` steps that took ``seconds``, the latest ``times``."""
     timed = times[UNTIMED_STEPS:]
     return step + max(int((minutes * 60 - seconds) * len(timed) / sum(timed)), 1)
-
-
-def build(settings: Settings) -> SauvolaNet:
-    """The untrained network of the settings."""
-    s = settings
-    k, r = (list(v) if isinstance(v, tuple) else v for v in (s.k, s.r))
-    net = SauvolaNet(s.architecture, k=k, r=r, alpha=s.alpha, train_k=s.train_k, train_r=s.train_r,
-                     train_alpha=s.train_alpha, positive=s.positive)  # fmt: skip
-    for conv in net.convs.values() if s.frozen else ():
-        conv.freeze()
-    return net
-
-
-def calibrate(net: SauvolaNet, batch: Batch) -> None:
-    """After `from_model`: give every folded normalisation the statistics of a batch, so that nothing changes."""
-    gray, mean, deviation, seen, *_ = (torch.from_numpy(v) for v in vars(batch).values())
-    layers = [conv for conv in net.convs.values() if conv.norm == "batch"]
-    for conv in layers:
-        conv.calibrating = True
-    with torch.no_grad():
-        net(gray, mean, deviation, seen)
-    for conv in layers:
-        conv.calibrating = False
-
-
-def from_model(net: SauvolaNet, model: Model) -> None:
-    """Put a model's weights into a network; a folded normalisation still has to be calibrated."""
-    state = net.state_dict()
-    for layer, *_ in net.architecture.convolutions():
-        key = f"convs.{layer.replace('.', '_')}"
-        state[f"{key}.weight"] = torch.from_numpy(model.weights[f"{layer}.weight"])
-        state[f"{key}.beta"] = torch.from_numpy(model.weights[f"{layer}.bias"])
-    for name in ("k", "r"):
-        values = torch.tensor(model.about[name])
-        if net.sauvola.positive == "softplus":
-            values = torch.log(torch.expm1(values.clamp(min=1e-4)))  # a clamped k may be zero
-        state[f"sauvola.raw_{name}"] = values
-    state["raw_alpha"] = torch.tensor(math.log(model.about["alpha"]))
-    net.load_state_dict(state)
-
-
-def folded(s: Settings, model: Model) -> SauvolaNet:
-    """The network of a model as it runs: a normalisation that is folded in changes nothing any more."""
-    net = build(replace(s, frozen=True))
-    from_model(net, model)
-    return net
-
-
-def like_model(s: Settings, model: Model) -> Settings:
-    """The settings with the network and the scaling of a model, to begin with its weights."""
-    if model.architecture != s.architecture:  # k and r are one per window
-        k, r = (tuple(model.about[name]) for name in ("k", "r"))
-        s = replace(s, architecture=model.architecture, k=k, r=r)
-    return replace(s, scaling=model.about["scaling"])
 
 
 def left_out(names: tuple[str, ...], data: Path) -> set[str]:
