@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sauvolanet import net, paper
-from sauvolanet.errors import UnknownName
+from sauvolanet.errors import UnknownName, UsageError
 from sauvolanet.paper import Work, make, table3
 from sauvolanet.paper import networks as module
 from sauvolanet.paper.claims import claims
@@ -65,10 +65,18 @@ def test_without_a_wish_the_longest_is_shown_and_left_out_comes_first(small, tmp
     assert len(trained) == 3 + 5  # the last is a network for each set
 
 
-def test_all_never_trains(small, tmp_path, trained, monkeypatch):
+def test_a_preset_that_cannot_be_used_is_told_at_once(small, tmp_path):
+    for preset, says in (("papre", "unknown preset"), ("swift", "preset swift has others")):
+        with pytest.raises(UsageError, match=says):
+            table3(Work(small, tmp_path, networks="stated", preset=preset))
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_table3_trains(small, tmp_path, trained, monkeypatch):
     monkeypatch.setattr(paper, "_MAKERS", {"table3": table3, "claims": claims})
     wish = {"networks": "stated", "preset": "better", "steps": 50}
     section, _ = make("all", Work(small, tmp_path, **wish))
+    make("claims", Work(small, tmp_path, **wish))
     assert not trained and {row[2].ours for row in of_networks(section)} == {None}
     make("table3", Work(small, tmp_path, **wish))
     count = len(trained)
@@ -116,10 +124,11 @@ def test_networks_are_trained_and_scored(tiny, tmp_path):
 def test_a_stopped_training_goes_on_to_the_same_numbers(tiny, tmp_path, monkeypatch):
     from sauvolanet.train.loop import Run, read_checkpoint
 
-    how = Recipe("leave-one-out", "paper", 7)  # a chunk is five steps
+    monkeypatch.setattr(module, "PIECE", 3)
+    how = Recipe("leave-one-out", "paper", 7)
     whole = Work(tiny, tmp_path / "whole", networks="leave-one-out")
     expected = networks(whole, how, 2)
-    stopped = Work(tiny, tmp_path / "stopped", networks="leave-one-out")
+    stopped = Work(tiny, tmp_path / "stopped", networks="leave-one-out", deadline=time.monotonic() + 1000)
     train = Run.train
 
     def train_and_be_late(self, **limits):
@@ -129,7 +138,7 @@ def test_a_stopped_training_goes_on_to_the_same_numbers(tiny, tmp_path, monkeypa
     monkeypatch.setattr(Run, "train", train_and_be_late)
     assert networks(stopped, how, 2) is None
     (folder,) = (tmp_path / "stopped" / "runs").iterdir()
-    assert read_checkpoint(folder)["step"] == 5 and not (folder / "model.json").exists()
+    assert read_checkpoint(folder)["step"] == 3 and not (folder / "model.json").exists()
     monkeypatch.setattr(Run, "train", train)
     assert networks(Work(tiny, tmp_path / "stopped", networks="leave-one-out"), how, 2) == expected
     for run in (whole.out / "runs").iterdir():
