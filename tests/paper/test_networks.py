@@ -45,7 +45,9 @@ def test_rows_of_the_stated_partition_say_so(small, tmp_path, trained):
     assert {row[-1] for row in rows} == {""}  # not a mean over 13 sets
     section = table3(Work(small, tmp_path))
     assert of_networks(section) == rows  # found without being asked for
-    assert "50 steps of preset better, equal for every row, and scored on the three test sets" in section.notes[1]
+    assert "the stated partition (DIBCO2009, DIBCO2010, DIBCO2012, Bickley, Synchromedia)" in section.notes[1]
+    assert "50 steps of preset better (a step: 8 patches of 256×256 pixels), equal for every row" in section.notes[1]
+    assert "and scored on the three test sets" in section.notes[1]
     (claim,) = (row for row in claims(Work(small, tmp_path)).rows if row[0].startswith("The more windows"))
     assert claim[1] == "holds" and "stated partition, 50 steps of better; the three test sets" in claim[2]
     assert len(trained) == len(COUNTS)

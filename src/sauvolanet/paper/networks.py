@@ -40,6 +40,14 @@ class Recipe:
         """The same as options of the command."""
         return f"--networks {self.kind} --preset {self.preset} --steps {self.steps}"
 
+    @property
+    def budget(self) -> str:
+        """The same in words, with what a step is."""
+        from ..train.settings import PRESETS  # needs no torch
+
+        one = PRESETS[self.preset]
+        return f"{self.steps} steps of preset {self.preset} (a step: {one.batch} patches of {one.patch}×{one.patch} pixels)"
+
     def __str__(self) -> str:
         return f"{'stated partition' if self.stated else 'leave one out'}, {self.steps} steps of {self.preset}"
 
