@@ -25,6 +25,22 @@ def test_what_is_not_finished_is_not_kept(tmp_path):
     assert work.cell("a", {}, lambda: 1) == 1
 
 
+@pytest.mark.parametrize("content", [b'{"cell": "a", "val', b"[]", b'{"cell": "a"}', b"\xff"])
+def test_a_damaged_cell_is_named(tmp_path, content):
+    Work(tmp_path, tmp_path).cell("a", {}, lambda: 1)
+    (path,) = (tmp_path / "cells").iterdir()
+    path.write_bytes(content)
+    with pytest.raises(BadData, match=rf"{path.name}: damaged; remove it"):
+        Work(tmp_path, tmp_path).cell("a", {}, lambda: 1)
+
+
+def test_every_name_stays_in_the_folder(tmp_path):
+    out = tmp_path / "out"
+    assert Work(tmp_path, out).cell("../../mine/v2", {}, lambda: 1) == 1
+    assert Work(tmp_path, out).cell("../../mine/v2", {}, lambda: 2) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["out"] and len(list((out / "cells").iterdir())) == 1
+
+
 @pytest.mark.parametrize("turn", [None, 5])
 def test_each_cell_belongs_to_one_shard(tmp_path, turn):
     for i in range(20):
@@ -39,7 +55,7 @@ def test_time_is_up(tmp_path):
     assert work.cell("a", {}, lambda: 2) == 1  # what is there costs nothing
 
 
-@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0"])
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "1/²"])
 def test_shards_that_make_no_sense(text):
     with pytest.raises(UsageError, match="I/N"):
         parse_shard(text)

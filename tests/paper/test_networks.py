@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sauvolanet import net, paper
-from sauvolanet.errors import UnknownName
+from sauvolanet.errors import UnknownName, UsageError
 from sauvolanet.paper import Work, make, table3
 from sauvolanet.paper import networks as module
 from sauvolanet.paper.claims import claims
@@ -45,7 +45,9 @@ def test_rows_of_the_stated_partition_say_so(small, tmp_path, trained):
     assert {row[-1] for row in rows} == {""}  # not a mean over 13 sets
     section = table3(Work(small, tmp_path))
     assert of_networks(section) == rows  # found without being asked for
-    assert "50 steps of preset better, equal for every row, and scored on the three test sets" in section.notes[1]
+    assert "the stated partition (DIBCO2009, DIBCO2010, DIBCO2012, Bickley, Synchromedia)" in section.notes[1]
+    assert "50 steps of preset better (a step: 8 patches of 256×256 pixels), equal for every row" in section.notes[1]
+    assert "and scored on the three test sets" in section.notes[1]
     (claim,) = (row for row in claims(Work(small, tmp_path)).rows if row[0].startswith("The more windows"))
     assert claim[1] == "holds" and "stated partition, 50 steps of better; the three test sets" in claim[2]
     assert len(trained) == len(COUNTS)
@@ -65,10 +67,18 @@ def test_without_a_wish_the_longest_is_shown_and_left_out_comes_first(small, tmp
     assert len(trained) == 3 + 5  # the last is a network for each set
 
 
-def test_all_never_trains(small, tmp_path, trained, monkeypatch):
+def test_a_preset_that_cannot_be_used_is_told_at_once(small, tmp_path):
+    for preset, says in (("papre", "unknown preset"), ("swift", "preset swift has others")):
+        with pytest.raises(UsageError, match=says):
+            table3(Work(small, tmp_path, networks="stated", preset=preset))
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_table3_trains(small, tmp_path, trained, monkeypatch):
     monkeypatch.setattr(paper, "_MAKERS", {"table3": table3, "claims": claims})
     wish = {"networks": "stated", "preset": "better", "steps": 50}
     section, _ = make("all", Work(small, tmp_path, **wish))
+    make("claims", Work(small, tmp_path, **wish))
     assert not trained and {row[2].ours for row in of_networks(section)} == {None}
     make("table3", Work(small, tmp_path, **wish))
     count = len(trained)
@@ -116,10 +126,11 @@ def test_networks_are_trained_and_scored(tiny, tmp_path):
 def test_a_stopped_training_goes_on_to_the_same_numbers(tiny, tmp_path, monkeypatch):
     from sauvolanet.train.loop import Run, read_checkpoint
 
-    how = Recipe("leave-one-out", "paper", 7)  # a chunk is five steps
+    monkeypatch.setattr(module, "PIECE", 3)
+    how = Recipe("leave-one-out", "paper", 7)
     whole = Work(tiny, tmp_path / "whole", networks="leave-one-out")
     expected = networks(whole, how, 2)
-    stopped = Work(tiny, tmp_path / "stopped", networks="leave-one-out")
+    stopped = Work(tiny, tmp_path / "stopped", networks="leave-one-out", deadline=time.monotonic() + 1000)
     train = Run.train
 
     def train_and_be_late(self, **limits):
@@ -129,7 +140,7 @@ def test_a_stopped_training_goes_on_to_the_same_numbers(tiny, tmp_path, monkeypa
     monkeypatch.setattr(Run, "train", train_and_be_late)
     assert networks(stopped, how, 2) is None
     (folder,) = (tmp_path / "stopped" / "runs").iterdir()
-    assert read_checkpoint(folder)["step"] == 5 and not (folder / "model.json").exists()
+    assert read_checkpoint(folder)["step"] == 3 and not (folder / "model.json").exists()
     monkeypatch.setattr(Run, "train", train)
     assert networks(Work(tiny, tmp_path / "stopped", networks="leave-one-out"), how, 2) == expected
     for run in (whole.out / "runs").iterdir():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from importlib import import_module
 from pathlib import Path
 
@@ -159,6 +160,37 @@ def test_predictions_add_a_row(small, tmp_path, capsys):
     assert "| 100.00 |" in line
 
 
+def test_results_are_not_compared_with_a_printed_row_of_their_name(small, tmp_path):
+    results = tmp_path / "results" / "DIBCO2014"
+    results.mkdir(parents=True)
+    for truth in (small / "DIBCO2014").glob("*.gt.png"):
+        (results / truth.name.replace(".gt", "")).write_bytes(truth.read_bytes())
+    given = {name: tmp_path / "results" for name in ("otsu", "a|b")}
+    (section,) = make("table5", Work(small, tmp_path / "out", predictions=given))
+    mine, ours = (row for row in section.rows if row[0] == "otsu")
+    assert mine[2].printed is None and ours[2].printed == 91.7
+    lines = section.markdown().splitlines()
+    assert len({line.replace("\\|", "").count("|") for line in lines if line.startswith("|")}) == 1
+
+
+def test_sets_that_lack_are_told(small, tmp_path):
+    for name in ("DIBCO2011", "Monk"):
+        shutil.copytree(small / "DIBCO2011", tmp_path / "two" / name)
+    work = Work(tmp_path / "two", tmp_path / "out")
+    (section,) = make("table5", work)
+    assert "DIBCO2014 is not in the data folder" in section.markdown()
+    for name in ("table2", "table3"):
+        (section,) = make(name, work)
+        assert "no mean: DIBCO2009, DIBCO2010, DIBCO2012," in section.notes[-1] and "2011" not in section.notes[-1]
+    assert not any("data folder" in note for note in make("table4", work)[0].notes)
+
+
+def test_nothing_is_trained_on_one_set(small, tmp_path):
+    shutil.copytree(small / "DIBCO2011", tmp_path / "one" / "DIBCO2011")
+    (section,) = make("table2", Work(tmp_path / "one", tmp_path / "out"))
+    assert [row[6].ours is None for row in section.rows] == [r["train_k"] or r["train_r"] for r in PRINTED["table2"]]
+
+
 def test_predictions_of_some_sets_only(small, tmp_path):
     results = tmp_path / "results"
     (results / "DIBCO2014").mkdir(parents=True)
@@ -196,6 +228,7 @@ def test_all_makes_one_page(small, tmp_path):
     assert main(["paper", "all", "--data", str(small), "--out", str(tmp_path / "out"), "--report", str(page)]) == 0
     text = page.read_text()
     assert text.count("\n## ") == len(NAMES) - 1
+    assert "DIBCO2011 2 of 16" in text and "No network of the lower half has been trained yet." in text
     assert f"sauvolanet paper all --data DIR --out OUT --report {page}\n```" in text
     pictures = sorted(p.name for p in (page.parent / "images").iterdir())
     assert "paper-figure3.png" in pictures and not [p for p in pictures if "figure4" in p]  # no page of a data set
@@ -251,7 +284,15 @@ def test_figure1_measures_only_when_asked(small, tmp_path, monkeypatch):
     [
         (["table7"], "unknown table or figure"),
         (["table2", "--shard", "3/2"], "--shard"),
-        (["table2", "--report", "x.md"], "--report"),
+        (["table2", "--report", "x.md"], "--report does nothing for table2; it belongs to all"),
+        (["table2", "--predictions", "x=y"], "--predictions does nothing"),
+        (["table3", "--model", "original"], "--model does nothing"),
+        (["table4", "--networks", "stated"], "--networks does nothing"),
+        (["figure4", "--page", "x.png"], "--page does nothing"),
+        (["table3", "--steps", "50"], "--networks"),
+        (["table3", "--networks", "stated", "--steps", "0"], "--steps"),
+        (["table2", "--minutes", "nan"], "--minutes"),
+        (["table2", "--minutes", "-1"], "--minutes"),
         (["figure3", "--truth", "x.png"], "--page"),
         (["table4", "--predictions", "x"], "KEY=VALUE"),
     ],

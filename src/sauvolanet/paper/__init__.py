@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from ..atomic import atomic
+from ..datasets import CATALOGUE
 from .ablation import table2, table3
 from .architecture import figure2
 from .cells import Work, parse_shard
@@ -41,10 +42,10 @@ def make(name: str, work: Work) -> list[Section]:
     """The section of that name (of "all": every one), written to the work's folder as Markdown, CSV and pictures.
 
     "all" takes no time measurements: speeds are measured by asking for figure1, on a machine with nothing else to do.
-    Nor does it train networks: it shows those that asking for table3 has trained.
+    Networks are trained by asking for table3 only; "all" and "claims" show those that are there.
     """
     names = list(_MAKERS) if name == "all" else [name]
-    if name == "all":
+    if name != "table3":
         work = replace(work, may_train=False)
     sections = []
     for one in names:
@@ -69,6 +70,12 @@ def commands(work: Work, page: Path) -> list[str]:
     return [" ".join(["sauvolanet paper", name, "--data DIR --out OUT", *more]) for name, more in lines.items()]
 
 
+def _count(name: str, here: int) -> str:
+    """How many pages of a set there are, and of how many where some lack."""
+    every = CATALOGUE[name].pages
+    return f"{name} {here}" + (f" of {every}" if here < every else "")
+
+
 def report(sections: Iterable[Section], work: Work, page: Path) -> None:
     """Write one page with all sections; its pictures go to ``images/paper-…`` beside it, without those of data pages."""
     sections = list(sections)
@@ -78,8 +85,8 @@ def report(sections: Iterable[Section], work: Work, page: Path) -> None:
         "All of it is made again by these commands, in this order and with one folder OUT:", "",
         "```sh", *commands(work, page), "```", "",
         "DIR holds the data sets. Each command may be stopped and goes on where it was.", "",
-        f"Pages at hand: {', '.join(f'{name} {len(pages)}' for name, pages in work.sets.items())}.", "",
-        '"not run" marks what was not computed yet: the same command goes on where it stopped.', "",
+        f"Pages at hand: {', '.join(_count(name, len(pages)) for name, pages in work.sets.items())}.", "",
+        '"not run" marks what was not computed yet: the same command goes on where it stopped. Where a set lacks, a note says so.', "",
     ]  # fmt: skip
     for section in sections:
         lines.append(section.markdown("images/paper-"))

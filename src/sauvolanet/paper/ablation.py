@@ -16,13 +16,13 @@ from typing import Any, cast
 import numpy as np
 
 from .. import classic
-from ..datasets import Page, read_gray, read_truth
+from ..datasets import CATALOGUE, GROUPS, Page, read_gray, read_truth
 from ..metrics import score
 from ..page import PageNumbers
 from ..windows import Gray, Ink, local_threshold, mean_deviation
 from .cells import METRICS, Rows, Work, fingerprint, means
 from .fit import ALPHA, Pixels, fit
-from .networks import Recipe, networks, recipe
+from .networks import networks, recipe
 from .tables import PRINTED, SCORES, Section, Spread, beside
 
 PATCH, PATCHES, PIXELS, SEED = 256, 16, 400, 1  # side of a patch, patches per page, pixels per patch
@@ -109,6 +109,8 @@ class Trainings:
         """(k, r) by left-out set, None where they are not there yet."""
         if row.k and row.r:
             return {name: (row.k, row.r) for name in self.work.sets}
+        if len(self.work.sets) < 2:
+            return None  # nothing is left to train on
         depends = {
             "pages": {n: fingerprint(p) for n, p in self.work.sets.items()}, "row": vars(row), "alpha": ALPHA,
             "sample": [PATCH, PATCHES, PIXELS, SEED],
@@ -233,7 +235,14 @@ def table2(work: Work) -> Section:
     if outside:
         section.notes.append("Outside the printed mean ± 3 deviations (and half a unit of the last printed digit): " + "; ".join(outside) + ". "
                              "Whether the authors ran such a row with another scaling than the rest cannot be told from the text.")  # fmt: skip
+    section.notes += _lacking(work)
     return section
+
+
+def _lacking(work: Work) -> list[str]:
+    """What to know where not all of the 13 sets are there."""
+    names = [name for name in CATALOGUE if name not in work.sets]
+    return [f"Not in the data folder, and so in no training and no mean: {', '.join(names)}."] if names else []
 
 
 def _spreads(values: dict[str, tuple[float, float]] | None, printed: dict[str, Any]) -> dict[str, Spread]:
@@ -264,7 +273,7 @@ def table3(work: Work) -> Section:
     """One window with trained k and r; networks with 2 … 8 windows."""
     section = Section("table3", "Table 3: window sizes", ["windows", "what", *SCORES, "FM, 13 sets"])
     trainings = Trainings(work)
-    how = recipe(work) or Recipe("leave-one-out", work.preset, work.steps)
+    how = recipe(work)
     for printed in PRINTED["table3"]:
         windows = printed["windows"]
         scores, what, stated = printed["scores"], "single window, leave one out", False
@@ -273,6 +282,8 @@ def table3(work: Work) -> Section:
                 scores = [slip["meant"] if v == slip["printed"] else v for v in scores]
         if len(windows) == 1:
             found = trainings.scores(Single(windows[0]))
+        elif how is None:
+            found, what = None, "network"
         else:
             found, stated = networks(work, how, len(windows)), how.stated
             what = f"network, {how}" + ("; the three test sets" if stated else "")
@@ -283,16 +294,19 @@ def table3(work: Work) -> Section:
         section.rows.append([names, what, *beside(leave_one_out(found, LEFT_OUT), scores), last])
     slips = "; ".join(f"{s['printed']} in row {s['row'][0]} is taken for {s['meant']}" for s in PRINTED["misprints"])
     one = f"single windows are scored {_WITHOUT}, with settings as in Table 2"
-    if how.stated:
+    if how is None:
+        lower = "No network of the lower half has been trained yet. "
+    elif how.stated:
         lower = (
-            f"The lower half is one network per row, trained on the stated partition with {how.steps} steps of preset {how.preset}, equal for every row, and scored on the three test sets "
+            f"The lower half is one network per row, trained on the stated partition ({', '.join(GROUPS['stated-train'])}) with {how.budget}, equal for every row, and scored on the three test sets "
             "(the mean over DIBCO 2011, 2014 and 2016 of the set's mean); the printed rows beside them are leave one out over all sets, so what can be compared is how the rows follow each other, not their level. "
         )
     else:
-        lower = f"The lower half is a network per row and left-out set, {how.steps} steps of preset {how.preset} each, scored {_WITHOUT} too. "
+        lower = f"The lower half is a network per row and left-out set, each with {how.budget}, scored {_WITHOUT} too. "
     section.notes = [
         f"Cells: ours · printed · difference; {one}. An evident misprint: {slips}.",
         lower + "`sauvolanet paper table3 --networks leave-one-out --shard I/N` trains a network per row and left-out set, resumes, and spreads over machines; "
         "`--networks stated` trains one network per row on the stated partition.",
+        *_lacking(work),
     ]  # fmt: skip
     return section

@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import json
 import math
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -119,11 +120,20 @@ class Work:
     def _key(self, name: str, depends: dict[str, Any]) -> tuple[str, Path]:
         text = json.dumps([name, {"version": __version__, **depends}], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:16]
-        return key, self.out / "cells" / f"{name}-{key}.json"
+        file = re.sub(r"[^\w.-]", "_", name)  # users name their results as they like
+        return key, self.out / "cells" / f"{file}-{key}.json"
 
     def _kept(self, name: str, depends: dict[str, Any]) -> dict[str, Any] | None:
         path = self._key(name, depends)[1]
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        if not path.is_file():
+            return None
+        try:
+            cell = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            cell = None
+        if not isinstance(cell, dict) or "value" not in cell:
+            raise BadData(f"{path}: damaged; remove it, and the same command computes it again")
+        return cell
 
     def scores(self, name: str, set_: str, *, gray: bool = False, model: str | None = None, method: str | None = None,
                predictions: Path | None = None) -> Rows | None:  # fmt: skip
@@ -191,6 +201,6 @@ def fingerprint(pages: list[datasets.Page]) -> str:
 def parse_shard(text: str) -> tuple[int, int]:
     """``I/N`` as numbers with 1 ≤ I ≤ N."""
     part, _, whole = text.partition("/")
-    if not (part.isdigit() and whole.isdigit() and 1 <= int(part) <= int(whole)):
+    if not (part.isdecimal() and whole.isdecimal() and 1 <= int(part) <= int(whole)):
         raise UsageError(f"--shard takes I/N with I from 1 to N, such as 2/4, not '{text}'")
     return int(part), int(whole)

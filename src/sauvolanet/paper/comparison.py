@@ -117,7 +117,7 @@ def table(work: Work, name: str) -> Section:
             [
                 entry.label,
                 entry.what,
-                *beside(means(rows) if rows else None, printed.get(_PRINTED_AS.get(entry.label, ""))),
+                *beside(means(rows) if rows else None, printed.get(_PRINTED_AS.get(entry.model or entry.method or ""))),
             ]
         )
     for label, values in printed.items():
@@ -125,6 +125,8 @@ def table(work: Work, name: str) -> Section:
             section.rows.append([label, "as printed in the paper, not recomputed", *(float(v) for v in values)])
     section.notes = ["Cells: ours · printed · difference where the paper prints the row; means over the pages of the set. "
                      "Classic methods run with the defaults of `sauvolanet methods`."]  # fmt: skip
+    if not work.pages(set_):
+        section.notes.append(f"{set_} is not in the data folder: nothing of this table can be computed.")
     seen = models(work)[1]
     if seen:
         section.notes.append(f"Left out, because trained on these pages too: {', '.join(seen)}.")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COUNTS = [len(row["windows"]) for row in PRINTED["table3"] if len(row["windows"]) > 1]
 KINDS = ("leave-one-out", "stated")
+PIECE = 50  # steps between two looks at the clock; each piece reads the pages anew, which takes seconds
 _CELL = re.compile(r"network-(.+)-(\d+)-(\d+)-([^-]+)-[0-9a-f]{16}\.json")
 
 
@@ -39,6 +40,14 @@ class Recipe:
         """The same as options of the command."""
         return f"--networks {self.kind} --preset {self.preset} --steps {self.steps}"
 
+    @property
+    def budget(self) -> str:
+        """The same in words, with what a step is."""
+        from ..train.settings import PRESETS  # needs no torch
+
+        one = PRESETS[self.preset]
+        return f"{self.steps} steps of preset {self.preset} (a step: {one.batch} patches of {one.patch}×{one.patch} pixels)"
+
     def __str__(self) -> str:
         return f"{'stated partition' if self.stated else 'leave one out'}, {self.steps} steps of {self.preset}"
 
@@ -46,7 +55,9 @@ class Recipe:
 def recipe(work: Work) -> Recipe | None:
     """What the work asks for; where it asks for nothing, the longest training that has a row: left out, else stated."""
     if work.networks != "none":
-        return Recipe(work.networks, work.preset, work.steps)
+        how = Recipe(work.networks, work.preset, work.steps)
+        _settings(how, COUNTS[0], (), "")  # a preset that cannot be used is told before anything is computed
+        return how
     for kind in KINDS:
         for found in _on_disk(work, kind):
             if any(networks(work, found, count) for count in COUNTS):
@@ -125,8 +136,9 @@ def _train_network(work: Work, name: str, how: Recipe, settings: Settings, test:
     while run.step < settings.steps:
         if work.late:
             return None
-        run.train(stop_after=min(run.step + 5 * settings.checkpoint_every, settings.steps))
+        piece = settings.steps if work.deadline is None else PIECE
+        run.train(stop_after=min(run.step + piece, settings.steps))
         run.save()
     model = run.model(name)
     path = save(model.about, model.weights, folder / "model")
-    return page_rows(evaluate(work.documents, test, model=str(path), metrics=METRICS))
+    return page_rows(evaluate(work.documents, test, model=str(path), jobs=work.jobs, metrics=METRICS))

@@ -124,7 +124,7 @@ class Section:
 def _text(value: Any) -> str:
     if value is None:
         return NOT_RUN
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    return f"{value:.2f}" if isinstance(value, float) else str(value).replace("|", "\\|")
 
 
 def _plain(value: Any) -> Any:
