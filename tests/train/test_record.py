@@ -26,7 +26,7 @@ def test_sets_and_pages_are_those_of_the_manifest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("origin", "partition"), [(None, "wide"), ("wide", "wide"), ("all", "unknown"), ("unknown", "unknown")]
+    ("origin", "partition"), [(None, "wide"), ("wide", "wide"), ("all", "all"), ("unknown", "unknown")]
 )
 def test_the_first_model_counts_for_the_partition(origin: str | None, partition: str) -> None:
     assert partition_of(PRESETS["swift"], {"name": "m", "partition": origin} if origin else None) == partition
@@ -34,6 +34,15 @@ def test_the_first_model_counts_for_the_partition(origin: str | None, partition:
 
 def test_a_partition_with_a_set_left_out_has_no_name() -> None:
     assert partition_of(replace(PRESETS["paper"], leave_out=("DIBCO2009",)), None) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("train", "partition"), [(("DIBCO2010", "dibco2012"), "wide"), (("DIBCO2011",), "unknown"), (("mine",), "unknown")]
+)
+def test_weights_trained_on_a_part_of_what_they_know(train: tuple[str, ...], partition: str) -> None:
+    settings = replace(PRESETS["swift"], train=train)
+    assert partition_of(settings, {"name": "m", "partition": "wide"}) == partition
+    assert partition_of(settings, None) == "unknown"
 
 
 def test_all_sets_hold_every_partition() -> None:

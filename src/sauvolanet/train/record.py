@@ -16,8 +16,8 @@ import torch
 
 from .. import __version__
 from ..atomic import atomic
-from ..datasets import Page
-from ..errors import BadData
+from ..datasets import Page, resolve
+from ..errors import BadData, UnknownName
 from .settings import Settings
 
 LOG = "log.csv"
@@ -76,7 +76,14 @@ def _set(page: str) -> str:
 def partition_of(s: Settings, origin: dict[str, str] | None) -> str:
     """Name of the partition; weights that began on another one have seen more than the run's own pages."""
     own = PARTITIONS.get(" ".join(s.train), "unknown")
-    return "unknown" if s.leave_out else together(own, origin["partition"] if origin else own)
+    if s.leave_out or origin is None:
+        return "unknown" if s.leave_out else own
+    before = origin["partition"]
+    try:
+        new = set(resolve(s.train)).difference(*(resolve([g]) for g, p in PARTITIONS.items() if p == before))
+    except UnknownName:  # a set of the user's own
+        return together(own, before)
+    return together(own, before) if new else before
 
 
 def together(own: str, other: str) -> str:
