@@ -135,12 +135,38 @@ def test_a_run_of_another_length_says_so(tiny: Settings, pairs: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "change", ["loss=hing", "optimizer=sgd", "positive=x", "k=abc", 'scaling={"kind":"foo"}'], ids=lambda c: c[:8]
-)
-def test_a_setting_that_does_not_exist_is_named(change: str) -> None:
+    "change",
+    ["loss=hing", "optimizer=sgd", "positive=x", "k=abc", "k=[0.1,0.2]", "k=-1", "r=NaN", "seed=-1", "steps=0", "batch=0",
+     "patch=0", "patch=33", "patch=40", "validate_every=0", "checkpoint_every=0", "rate=-1", "rate=NaN", "epsilon=-1",
+     "weight_decay=-1", "alpha=0", "average=2", "tone=1.5", 'set_weights={"a":-1}', 'set_weights={"a":"b"}',
+     "rescale_range=[1]", "rescale_range=[0,1]", "rescale_range=[2,1]", 'rescale_range=["a","b"]',
+     'scaling={"kind":"foo"}', 'scaling={"kind":"inner"}', 'scaling={"kind":"percentile","low":"x","high":9,"least":1}',
+     'scaling={"kind":"percentile","low":90,"high":1,"least":1}', "architecture.windows=[8]", "architecture.windows=[]",
+     "architecture.windows=[7,15]", 'architecture.windows=["a"]', "architecture.widths=[8]", 'architecture.refine=["a"]',
+     "architecture.dilations=[[1,0],[1,1],[1,1],[1,1]]"],
+)  # fmt: skip
+def test_a_setting_that_makes_no_sense_is_named(change: str) -> None:
     name, _, value = change.partition("=")
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=name.partition(".")[0]):
         with_changes(PRESETS["swift"], {name: value})
+
+
+def test_settings_that_fit_each_other_change_together() -> None:
+    """Each of these alone contradicts the preset."""
+    changes = {"architecture.widths": "[[8, 8]]", "architecture.dilations": "[[1, 2]]", "architecture.kind": "chain"}
+    changes |= {"architecture.windows": "[7, 15, 31]", "k": "[0.1, 0.2, 0.3]", "patch": "50"}
+    changed = with_changes(PRESETS["swift"], changes)
+    assert (changed.architecture.widths, changed.k, changed.patch) == (((8, 8),), (0.1, 0.2, 0.3), 50)
+
+
+def test_the_message_shows_how_a_value_is_written() -> None:
+    with pytest.raises(UsageError, match='flips must be like true, not "True"'):
+        with_changes(PRESETS["swift"], {"flips": "True"})
+
+
+def test_a_set_must_weigh_something(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="every set has the weight 0"):
+        Run(replace(tiny, set_weights={"mine": 0.0}), pairs, tmp_path).train()
 
 
 def test_a_run_of_no_minutes(tiny: Settings, pairs: Path, tmp_path: Path) -> None:

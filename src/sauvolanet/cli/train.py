@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra, UnknownName, UsageError
+from ..errors import MissingExtra, UnknownName
+from .options import key_values
 
 if TYPE_CHECKING:
     from ..net.model import Model
@@ -98,9 +99,4 @@ def _settings(args: argparse.Namespace, model: Model | None) -> Settings:
             settings, validate=(*settings.validate, *(s for s in args.leave_out if s not in settings.validate))
         )
     settings = replace(settings, **{n: getattr(args, n) for n in ("steps", "seed") if getattr(args, n) is not None})
-    for change in args.changes:
-        name, sign, value = change.partition("=")
-        if not sign:
-            raise UsageError(f"--set takes NAME=VALUE, not {change!r}")
-        settings = with_changes(settings, {name: value})
-    return settings
+    return with_changes(settings, key_values(args.changes, "--set"))
