@@ -129,7 +129,10 @@ _SCALING = {
 
 
 def settings_from_json(data: dict[str, Any]) -> Settings:
-    """Settings as a checkpoint or manifest stores them."""
+    """Settings as a checkpoint or manifest stores them; one that is not known here is a BadData."""
+    unknown = data.keys() - {f.name for f in fields(Settings)}
+    if unknown:
+        raise BadData(f"a run of another version of sauvolanet, with unknown settings: {', '.join(sorted(unknown))}")
     data = dict(data)
     arch = {n: _tuples(v) for n, v in data.pop("architecture").items()}
     return Settings(architecture=Architecture(**arch), **{n: _tuples(v) for n, v in data.items()})
