@@ -338,7 +338,7 @@ class Run:
             self._move(torch.device("mps"))
         if self.world == 1:
             return self.net
-        return torch.nn.parallel.DistributedDataParallel(self.net, broadcast_buffers=True)
+        return torch.nn.parallel.DistributedDataParallel(self.net)
 
     def _move(self, device: torch.device) -> None:
         self.net.to(device)
