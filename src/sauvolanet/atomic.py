@@ -31,6 +31,8 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.umask(umask)
         Path(part).chmod(0o666 & ~umask)  # mkstemp's files are private
         Path(part).replace(target)
+    except (FileExistsError, NotADirectoryError):
+        raise OutputError(f"cannot write {target}: {target.parent} is not a folder") from None
     except OSError as problem:
         raise OutputError(f"cannot write {target}: {problem.strerror or problem}") from None
     finally:

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("torch")
 
 from sauvolanet import datasets
+from sauvolanet.errors import RunFailed
 from sauvolanet.train.feed import Feed
 from sauvolanet.train.patches import Patches, load_sheets
 from sauvolanet.train.settings import Settings
@@ -54,6 +55,30 @@ def test_signals_to_the_whole_group_leave_the_workers_to_their_parent(patches: P
             os.kill(process.pid, signal.SIGTERM)
         assert len(grays(feed, 7)) == 4
     assert not any(process.is_alive() for process in feed.processes)
+
+
+@pytest.mark.parametrize("moment", ["before a batch", "before the answer", "after the answer"])
+def test_a_killed_worker_is_named(patches: Patches, moment: str) -> None:
+    """As the system does when memory is short."""
+    with Feed(patches, [range(1)], 3) as feed, pytest.raises(RunFailed, match="was killed"):
+        for step in range(3, 11):
+            if step == 5 and moment == "before a batch":
+                _kill(feed)
+            feed.get(step)
+            if step == 5 and moment == "before the answer":
+                _kill(feed)
+            if step == 5 and moment == "after the answer":
+                for process in feed.processes:
+                    os.kill(process.pid, signal.SIGSTOP)  # the answer stays unread
+            feed.done(step)
+            if step == 5 and moment == "after the answer":
+                _kill(feed)
+
+
+def _kill(feed: Feed) -> None:
+    for process in feed.processes:
+        process.kill()
+        process.join()
 
 
 def test_a_feed_that_nobody_closed_does_not_keep_the_process(pairs: Path) -> None:

@@ -19,12 +19,13 @@ import torch
 from PIL import Image
 
 from sauvolanet.cli import main
+from sauvolanet.cli.train import _without_folders
 from sauvolanet.errors import BadData, OutputError, RunFailed, UnknownName, UsageError
 from sauvolanet.net import load
 from sauvolanet.net.architecture import PAPER
 from sauvolanet.page import PageNumbers
 from sauvolanet.synth import page
-from sauvolanet.train import loop
+from sauvolanet.train import loop, record
 from sauvolanet.train.loop import Run, fitted_steps, schedule, split
 from sauvolanet.train.settings import PRESETS, Settings, held_out_pages, settings_from_json, with_changes
 
@@ -65,8 +66,9 @@ def test_two_processes_share_a_step(pairs: Path, tmp_path: Path) -> None:
                  "--set", "patch=64", "--set", "batch=4", "--set", "validate_every=100"]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run([sys.executable, *arguments, "--out", str(tmp_path / "one")], check=True, capture_output=True)
-    subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *arguments,
-                    "--out", str(tmp_path / "two")], check=True, capture_output=True, env=environment)  # fmt: skip
+    shared = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+                             *arguments, "--out", str(tmp_path / "two")], check=True, capture_output=True, env=environment)  # fmt: skip
+    assert b"FutureWarning" not in shared.stderr
     one, two = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
     for name in [n for n in one if n.startswith("net.")]:  # instance normalisation: the mean gradient is the same
         assert np.allclose(one[name], two[name], atol=2e-4), name
@@ -135,26 +137,136 @@ def test_a_run_of_another_length_says_so(tiny: Settings, pairs: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "change", ["loss=hing", "optimizer=sgd", "positive=x", "k=abc", 'scaling={"kind":"foo"}'], ids=lambda c: c[:8]
-)
-def test_a_setting_that_does_not_exist_is_named(change: str) -> None:
+    "change",
+    ["loss=hing", "optimizer=sgd", "positive=x", "k=abc", "k=[0.1,0.2]", "k=-1", "r=NaN", "seed=-1", "steps=0", "batch=0",
+     "patch=0", "patch=33", "patch=40", "validate_every=0", "checkpoint_every=0", "rate=-1", "rate=NaN", "epsilon=-1",
+     "weight_decay=-1", "alpha=0", "average=2", "tone=1.5", 'set_weights={"a":-1}', 'set_weights={"a":"b"}',
+     "rescale_range=[1]", "rescale_range=[0,1]", "rescale_range=[2,1]", 'rescale_range=["a","b"]',
+     'scaling={"kind":"foo"}', 'scaling={"kind":"inner"}', 'scaling={"kind":"percentile","low":"x","high":9,"least":1}',
+     'scaling={"kind":"percentile","low":90,"high":1,"least":1}', "architecture.windows=[8]", "architecture.windows=[]",
+     "architecture.windows=[7,15]", 'architecture.windows=["a"]', "architecture.widths=[8]", 'architecture.refine=["a"]',
+     "architecture.dilations=[[1,0],[1,1],[1,1],[1,1]]"],
+)  # fmt: skip
+def test_a_setting_that_makes_no_sense_is_named(change: str) -> None:
     name, _, value = change.partition("=")
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=name.partition(".")[0]):
         with_changes(PRESETS["swift"], {name: value})
 
 
-def test_a_run_of_no_minutes(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="0 minutes"):
-        Run(tiny, pairs, tmp_path / "run").train(minutes=0)
+def test_settings_that_fit_each_other_change_together() -> None:
+    """Each of these alone contradicts the preset."""
+    changes = {"architecture.widths": "[[8, 8]]", "architecture.dilations": "[[1, 2]]", "architecture.kind": "chain"}
+    changes |= {"architecture.windows": "[7, 15, 31]", "k": "[0.1, 0.2, 0.3]", "patch": "50"}
+    changed = with_changes(PRESETS["swift"], changes)
+    assert (changed.architecture.widths, changed.k, changed.patch) == (((8, 8),), (0.1, 0.2, 0.3), 50)
+
+
+def test_the_message_shows_how_a_value_is_written() -> None:
+    with pytest.raises(UsageError, match='flips must be like true, not "True"'):
+        with_changes(PRESETS["swift"], {"flips": "True"})
+
+
+def test_a_set_must_weigh_something(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="every set has the weight 0"):
+        Run(replace(tiny, set_weights={"mine": 0.0}), pairs, tmp_path).train()
+
+
+@pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
+def test_a_run_of_no_minutes(minutes: float, tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{minutes:g} minutes"):
+        Run(tiny, pairs, tmp_path / "run").train(minutes=minutes)
+
+
+def test_a_run_killed_in_its_last_validation_ends_it(
+    tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise SystemError
+
+    ends_at_2 = replace(tiny, steps=2, test=("other",), validate=())
+    for place, name in ((Run, "_validate"), (record, "write_test")):  # before the last row of the log, and after it
+        with monkeypatch.context() as patch, pytest.raises(SystemError):
+            patch.setattr(place, name, killed)
+            Run(ends_at_2, pairs, tmp_path).train()
+    assert not (tmp_path / "test.json").exists()
+    again = Run(ends_at_2, pairs, tmp_path)
+    again.train()
+    assert again.step == 2 and [row["step"] for row in again.history] == [2]
+    before = (tmp_path / "test.json").read_bytes()
+    monkeypatch.setattr(loop, "validate", killed)
+    Run(ends_at_2, pairs, tmp_path).train()  # nothing is left to do
+    assert (tmp_path / "test.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("other", ["train", "validate"])
+def test_test_pages_are_used_for_nothing_else(other: str, tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    name = getattr(tiny, other)
+    with pytest.raises(UsageError, match="test pages are in training or validation too"):
+        Run(replace(tiny, test=name), pairs, tmp_path).train()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_does_not_go_on_with_another_first_model(pairs: Path, tmp_path: Path) -> None:
+    s = replace(PRESETS["paper"], train=("mine",), validate=(), patch=32, batch=1, steps=1)
+    scratch = Run(s, pairs, tmp_path / "scratch")
+    scratch.train()
+    with pytest.raises(UsageError, match="began with no model, not original"):
+        Run(s, pairs, tmp_path / "scratch").start_from(load("original"))
+    tuned = Run(s, pairs, tmp_path / "tuned")
+    tuned.start_from(load("original"))
+    tuned.train()
+    again = Run(s, pairs, tmp_path / "tuned")
+    again.start_from(load("original"))
+    with pytest.raises(UsageError, match="began with original, not scratch"):
+        again.start_from(scratch.model("scratch"))
+
+
+def test_a_run_cannot_become_shorter_than_it_is(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    Run(replace(tiny, steps=3), pairs, tmp_path).train()
+    with pytest.raises(UsageError, match="has made 3 steps; for 2 use another"):
+        Run(replace(tiny, steps=2), pairs, tmp_path)
+
+
+def test_a_run_of_another_version_is_named() -> None:
+    with pytest.raises(BadData, match="unknown settings: lens"):
+        settings_from_json({**PRESETS["paper"].to_json(), "lens": 2})
+
+
+def test_a_damaged_manifest_is_named(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    Run(tiny, pairs, tmp_path).train(stop_after=6)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(BadData, match=r"manifest\.json: damaged"):
+        Run(tiny, pairs, tmp_path).train()
+
+
+@pytest.mark.parametrize(("command", "told"), [("a/b", "b"), ("--out=a/b", "--out=b"), ("--steps=2", "--steps=2")])
+def test_the_recorded_command_keeps_its_options(command: str, told: str) -> None:
+    assert _without_folders(command) == told
+
+
+def test_a_file_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["export", str(tmp_path / "file"), "-o", str(tmp_path / "model")]) == 4
+    assert f"{tmp_path / 'file'}: no checkpoint.pt there" in capsys.readouterr().err
+
+
+def test_a_run_whose_folder_is_a_file(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="file is not a folder"):
+        Run(tiny, pairs, tmp_path / "file").train()
 
 
 def test_nan_loss_stops_and_keeps_the_last_checkpoint(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
     run = Run(tiny, pairs, tmp_path / "run")
     run.train(stop_after=6)
     run.net.convs["head"].weight.data.fill_(float("nan"))
-    with pytest.raises(RunFailed, match="not a number at step 6"):
+    with pytest.raises(RunFailed, match="not a number at step 6; the checkpoint in"):
         run.train()
     assert all(np.isfinite(v).all() for v in weights_of(tmp_path / "run").values())
+    run = Run(tiny, pairs, tmp_path / "new")
+    run.net.convs["head"].weight.data.fill_(float("nan"))
+    with pytest.raises(RunFailed, match="not a number at step 0; a smaller"):  # there is no checkpoint yet
+        run.train()
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(

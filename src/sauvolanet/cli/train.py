@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra, UnknownName, UsageError
+from ..errors import MissingExtra, UnknownName
+from .options import key_values
 
 if TYPE_CHECKING:
     from ..net.model import Model
@@ -34,7 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--test", nargs="+", metavar="SET", help="Sets or groups to score once, when the run has ended."
     )
     parser.add_argument(
-        "--leave-out", nargs="+", metavar="SET", help="Sets to leave out of training; they are validated on."
+        "--leave-out",
+        nargs="+",
+        metavar="SET",
+        help="Sets to leave out of training; without --validate they are validated on.",
     )
     parser.add_argument("--init", metavar="MODEL", help="Begin with this model's network, scaling and weights.")
     parser.add_argument("--minutes", type=float, metavar="M", help="Fit the length of the run to this time.")
@@ -65,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     keep_memory()
     model = load(args.init) if args.init else None
     # a model tells how it was made, not how its maker's folders are called
-    words = [Path(word).name if os.sep in word else word for word in sys.argv[1:]]
+    words = [_without_folders(word) for word in sys.argv[1:]]
     job = Run(_settings(args, model), args.data, args.out, "sauvolanet " + shlex.join(words))
     if model:
         job.start_from(model)
@@ -76,6 +80,12 @@ def run(args: argparse.Namespace) -> int:
             print(f"stopped at step {job.step}; the same command goes on from there", file=sys.stderr)
         return 130
     return 0
+
+
+def _without_folders(word: str) -> str:
+    """``a/b`` as ``b``, ``--out=a/b`` as ``--out=b``; other words stay."""
+    option, sign, path = word.partition("=") if word.startswith("--") else ("", "", word)
+    return option + sign + (Path(path).name if os.sep in path else path)
 
 
 def _settings(args: argparse.Namespace, model: Model | None) -> Settings:
@@ -98,9 +108,4 @@ def _settings(args: argparse.Namespace, model: Model | None) -> Settings:
             settings, validate=(*settings.validate, *(s for s in args.leave_out if s not in settings.validate))
         )
     settings = replace(settings, **{n: getattr(args, n) for n in ("steps", "seed") if getattr(args, n) is not None})
-    for change in args.changes:
-        name, sign, value = change.partition("=")
-        if not sign:
-            raise UsageError(f"--set takes NAME=VALUE, not {change!r}")
-        settings = with_changes(settings, {name: value})
-    return settings
+    return with_changes(settings, key_values(args.changes, "--set"))

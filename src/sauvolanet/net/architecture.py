@@ -52,6 +52,8 @@ class Architecture:
             or self.fold not in (1, 2)
             or self.head not in (1, 3)
             or any(w < 3 or w % 2 == 0 for w in self.windows)
+            or len(self.windows) < (3 if self.refine else 1)
+            or any(n < 1 for level in (*self.widths, *self.dilations, self.refine) for n in level)
         ):
             raise BadModel("the description of the network contradicts itself")
 

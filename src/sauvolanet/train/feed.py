@@ -21,6 +21,7 @@ from ..errors import RunFailed
 from .patches import Batch, Patches
 
 _FIELDS = ("gray", "mean", "deviation", "features", "truth", "share")
+_KILLED = "a process that prepares patches was killed; the same command goes on from the last checkpoint"
 
 
 class Feed:
@@ -70,10 +71,8 @@ class Feed:
         worker = (step - self.first) % self.workers
         try:
             problem = self.pipes[worker].recv()
-        except EOFError:
-            raise RunFailed(
-                "a process that prepares patches was killed; the same command goes on from the last checkpoint"
-            ) from None
+        except (EOFError, OSError):
+            raise RunFailed(_KILLED) from None
         if problem:
             raise RunFailed(f"a patch of step {step} cannot be made: {problem}")
         return self._arrays(worker, step)
@@ -81,7 +80,10 @@ class Feed:
     def done(self, step: int) -> None:
         """The batches of a step are no longer needed."""
         if self.workers:
-            self.pipes[(step - self.first) % self.workers].send(None)
+            try:
+                self.pipes[(step - self.first) % self.workers].send(None)
+            except OSError:
+                raise RunFailed(_KILLED) from None
 
     def _arrays(self, worker: int, step: int) -> list[Batch]:
         slot = self.slots[worker][(step - self.first) // self.workers % self.ahead]

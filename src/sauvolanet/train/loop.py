@@ -65,8 +65,13 @@ class Run:
 
     def start_from(self, model: Model) -> None:
         """Begin with a model's weights (fine-tuning); its architecture must be the run's."""
-        if self.step:
-            return  # a resumed run has its own weights
+        if self.step:  # a resumed run has its own weights
+            first = self.origin["name"] if self.origin else "no model"
+            if first != model.name:
+                raise UsageError(
+                    f"{self.folder} holds a run that began with {first}, not {model.name}; use another --out"
+                )
+            return
         if model.architecture != self.settings.architecture:
             raise UsageError(
                 f"model {model.name} has another architecture than this run of preset {self.settings.preset}"
@@ -85,12 +90,12 @@ class Run:
         minutes : fit the schedule to this time: the number of steps is fixed from the speed of the first steps.
         """
         s = self.settings
-        if minutes is not None and minutes <= 0:
-            raise UsageError(f"a run of {minutes:g} minutes trains nothing")
+        if minutes is not None and not 0 < minutes < math.inf:
+            raise UsageError(f"a run of {minutes:g} minutes cannot be made")
         if s.frozen and self.origin is None:
             raise UsageError("a run with frozen normalisation needs weights to begin with: --init MODEL")
+        test = pages_of_the_end(s, self.data)
         patches, validation = self._pages()
-        test = datasets.find(self.data, s.test) if s.test else []
         if self.calibrate:
             calibrate(self.net, patches.batch(0, range(CALIBRATION_PATCHES)))
         if not self.step:
@@ -101,6 +106,9 @@ class Run:
         times: list[float] = []  # of this process's steps
         # the signals come last: worker processes must not inherit what is done about them
         with Feed(patches, self._parts(), self.step) as feed, self._bar() as bar, Interrupts(self.world > 1) as signals:
+            if self.losses and self._to_validate():  # it was killed between a checkpoint and the row of the log
+                self._validate(validation)
+                self.save()
             begun = time.perf_counter()
             while self.step < self.settings.steps and self.step != stop_after:
                 loss = self._step(net, feed.get(self.step), loss_of)
@@ -118,18 +126,22 @@ class Run:
                     self._fit(minutes, times)
                     bar.total = self.settings.steps
                 last = self.step == self.settings.steps
-                to_validate = self.step % self.settings.validate_every == 0 or last
+                to_validate = self._to_validate()
                 if to_validate or self.step % s.checkpoint_every == 0:
                     self.save()  # before validation, so that no page of it can cost the run
                 if to_validate:
                     self._validate(validation)
                     self.save()
                     begun = time.perf_counter()  # the clock counts training only
-                if last and test and self.rank == 0:
-                    record.write_test(self.folder, validate(self.model("test"), usable(test, self._say)))
                 if self._any(signals.asked) and not last:
                     self.save()
                     raise Stopped
+            ended = self.step == self.settings.steps and (times or not (self.folder / record.TEST).exists())
+            if ended and test and self.rank == 0:
+                record.write_test(self.folder, validate(self.model("test"), usable(test, self._say)))
+
+    def _to_validate(self) -> bool:
+        return self.step % self.settings.validate_every == 0 or self.step == self.settings.steps
 
     def _pages(self) -> tuple[Patches, list[datasets.Page]]:
         """What the steps draw from, and the pages to validate on; those that cannot be used are named and skipped."""
@@ -179,8 +191,9 @@ class Run:
             total += loss.item()
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip or math.inf)
         if not math.isfinite(total + float(norm)):
+            kept = f"the checkpoint in {self.folder} is from before, " if (self.folder / CHECKPOINT).exists() else ""
             raise RunFailed(
-                f"the loss or its gradient is not a number at step {self.step}; the checkpoint in {self.folder} is from before, a smaller --set rate=… may help"
+                f"the loss or its gradient is not a number at step {self.step}; {kept}a smaller --set rate=… may help"
             )
         for optimizer in self.optimizers:
             optimizer.step()
@@ -271,6 +284,10 @@ class Run:
         self.average.load_state_dict(state["average"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
+        if self.step > self.settings.steps:
+            raise UsageError(
+                f"{self.folder} holds a run that has made {self.step} steps; for {self.settings.steps} use another --out"
+            )
         self.longer = old.steps != self.settings.steps
         if self.longer:
             self.command = f"{state['command']}; from step {self.step} on: {self.command}"
@@ -321,7 +338,7 @@ class Run:
             self._move(torch.device("mps"))
         if self.world == 1:
             return self.net
-        return torch.nn.parallel.DistributedDataParallel(self.net, broadcast_buffers=True)
+        return torch.nn.parallel.DistributedDataParallel(self.net)
 
     def _move(self, device: torch.device) -> None:
         self.net.to(device)
@@ -381,6 +398,16 @@ def split(s: Settings, data: Path) -> tuple[list[datasets.Page], list[datasets.P
     return training, validation
 
 
+def pages_of_the_end(s: Settings, data: Path) -> list[datasets.Page]:
+    """Pages to score at the end; none of them may be trained on or chosen by."""
+    pages = datasets.find(data, s.test) if s.test else []
+    used = {p.image for part in split(s, data) for p in part} if pages else set()
+    shared = {p.image for p in pages} & used
+    if shared:
+        raise UsageError(f"{len(shared)} test pages are in training or validation too, such as {min(shared)}")
+    return pages
+
+
 def validate(model: Model, pages: list[datasets.Page]) -> dict[str, float]:
     """FM of a model on pages: the mean of every set, and the mean of the sets' means."""
     scores: dict[str, list[float]] = {}
@@ -405,7 +432,7 @@ def read_checkpoint(folder: Path) -> dict[str, Any]:
     """A run's checkpoint; one that cannot be read is a BadData."""
     try:
         return torch.load(folder / CHECKPOINT, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise BadData(f"{folder}: no {CHECKPOINT} there") from None
     except Exception as problem:
         raise BadData(f"{folder / CHECKPOINT}: damaged ({type(problem).__name__})") from None

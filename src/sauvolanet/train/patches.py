@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image, ImageFilter, ImageOps
 
 from ..datasets import Page, read_gray, read_image, read_truth
-from ..errors import BadData, InputError
+from ..errors import BadData, InputError, UsageError
 from ..net.buffers import Array
 from ..net.features import features, page_numbers, page_scale, shown, statistics
 from ..page import PageNumbers
@@ -120,6 +120,8 @@ class Patches:
         weights = [
             settings.set_weights.get(n, 1.0) * (len(s) if settings.by_pages else 1) for n, s in self.sheets.items()
         ]
+        if not any(weights):
+            raise UsageError("every set has the weight 0 (set_weights); nothing is left to train on")
         self.share = np.array(weights) / sum(weights)
         self.margin = max(settings.architecture.windows) // 2
 

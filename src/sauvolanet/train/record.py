@@ -42,7 +42,10 @@ def write_manifest(folder: Path, settings: Settings, command: str, training: lis
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The run's manifest, or None where it has none."""
     path = folder / MANIFEST
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    except ValueError:
+        raise BadData(f"{path}: damaged; remove it, and the run writes it anew") from None
 
 
 def check_pages(folder: Path, training: list[Page]) -> None:

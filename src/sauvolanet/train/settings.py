@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadData, UnknownName, UsageError
+from ..errors import BadData, BadModel, UnknownName, UsageError
 from ..net.architecture import PAPER, Architecture
 from ..net.features import SCALINGS
+from ..options import Option
 
 SWIFT = Architecture(
     kind="u", widths=((24, 24), (24, 24), (32, 32), (48, 48)), dilations=((1, 1),) * 4, norm="batch",
@@ -81,23 +82,57 @@ class Settings:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise UnknownName(f"setting {name}", getattr(self, name), known)
+        for name, option in _NUMBERS.items():
+            option.parse(getattr(self, name))
+        for name, weight in self.set_weights.items():
+            Option(f"setting set_weights: {name}", float, 1.0, 0).parse(weight)
         if self.scaling.get("kind") not in SCALINGS:
             raise UnknownName("kind of scaling", str(self.scaling.get("kind")), SCALINGS)
+        if self.scaling["kind"] != "minmax":
+            low, high, _ = (option.parse(self.scaling.get(name)) for name, option in _SCALING.items())
+            if low >= high:
+                raise UsageError(f"setting scaling: low must be below high, not {low:g} and {high:g}")
+        numbers = [v for v in self.rescale_range if isinstance(v, (int, float)) and v > 0]
+        if len(self.rescale_range) != 2 or sorted(numbers) != list(self.rescale_range):
+            raise UsageError(f"setting rescale_range must be like [0.7, 1.5], not {list(self.rescale_range)}")
+        windows, multiple = len(self.architecture.windows), self.architecture.multiple
         for name in ("k", "r"):
             value = getattr(self, name)
-            values = value if isinstance(value, tuple) else (value,)
-            if not all(isinstance(v, (int, float)) for v in values):
-                raise UsageError(f"setting {name} must be a number, or one for each window, not {value!r}")
+            values = value if isinstance(value, tuple) else (value,) * windows
+            if len(values) != windows or not all(isinstance(v, (int, float)) and v >= 0 for v in values):
+                raise UsageError(
+                    f"setting {name} must be a number, at least 0, or one for each of the {windows} windows, not {value!r}"
+                )
+        if self.patch % multiple:  # the kernels rely on it
+            raise UsageError(f"setting patch must be a multiple of {multiple} for this network, not {self.patch}")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 _CHOICES = {"loss": ("hinge", "dice", "page"), "optimizer": ("adam", "muon"), "positive": ("clamp", "softplus")}
+_WHOLE = {"seed": 0, "patch": 32, "steps": 1, "batch": 1, "accumulate": 1, "warmup": 0, "validate_every": 1,
+          "checkpoint_every": 1}  # fmt: skip
+_SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline",
+           "synthetic", "decay", "average")  # fmt: skip
+_FROM = {"rate": 0, "weight_decay": 0, "epsilon": 0, "clip": 0, "alpha": 1e-3}
+_NUMBERS = {
+    **{name: Option(f"setting {name}", int, 0, low) for name, low in _WHOLE.items()},
+    **{name: Option(f"setting {name}", float, 0.0, 0, 1) for name in _SHARES},
+    **{name: Option(f"setting {name}", float, 0.0, low) for name, low in _FROM.items()},
+}
+_SCALING = {
+    "low": Option("setting scaling: low", float, 0.0, 0, 100),
+    "high": Option("setting scaling: high", float, 100.0, 0, 100),
+    "least": Option("setting scaling: least", float, 1.0, 1, 255),
+}
 
 
 def settings_from_json(data: dict[str, Any]) -> Settings:
-    """Settings as a checkpoint or manifest stores them."""
+    """Settings as a checkpoint or manifest stores them; one that is not known here is a BadData."""
+    unknown = data.keys() - {f.name for f in fields(Settings)}
+    if unknown:
+        raise BadData(f"a run of another version of sauvolanet, with unknown settings: {', '.join(sorted(unknown))}")
     data = dict(data)
     arch = {n: _tuples(v) for n, v in data.pop("architecture").items()}
     return Settings(architecture=Architecture(**arch), **{n: _tuples(v) for n, v in data.items()})
@@ -141,9 +176,14 @@ PRESETS: dict[str, Settings] = {
 
 
 def with_changes(settings: Settings, changes: dict[str, str]) -> Settings:
-    """Settings with some values given as text (``rate=2e-3``, ``architecture.refine=[16]``), JSON where it is a list."""
+    """Settings with some values given as text (``rate=2e-3``, ``architecture.refine=[16]``), JSON where it is a list.
+
+    They change together: what fits one of them may contradict the settings before.
+    """
     known = {f.name for f in fields(Settings)} - {"preset", "architecture"}
     inner = {f"architecture.{f.name}" for f in fields(Architecture)}
+    new: dict[str, Any] = {}
+    network: dict[str, Any] = {}
     for name, text in changes.items():
         if name not in known | inner:
             raise UnknownName("setting", name, known | inner)
@@ -153,15 +193,15 @@ def with_changes(settings: Settings, changes: dict[str, str]) -> Settings:
             value = text
         if name in inner:
             short = name.partition(".")[2]
-            settings = replace(
-                settings,
-                architecture=replace(
-                    settings.architecture, **{short: _fit(name, getattr(settings.architecture, short), value)}
-                ),
-            )
+            network[short] = _fit(name, getattr(settings.architecture, short), value)
         else:
-            settings = replace(settings, **{name: _fit(name, getattr(settings, name), value)})
-    return settings
+            new[name] = _fit(name, getattr(settings, name), value)
+    if network:
+        try:
+            new["architecture"] = replace(settings.architecture, **network)
+        except (BadModel, TypeError):
+            raise UsageError(f"no network is like that: {', '.join(n for n in changes if n in inner)}") from None
+    return replace(settings, **new)
 
 
 def _fit(name: str, old: Any, value: Any) -> Any:
@@ -173,7 +213,7 @@ def _fit(name: str, old: Any, value: Any) -> Any:
     if isinstance(old, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(old) is not type(value) and name not in ("k", "r"):
-        raise UsageError(f"setting {name} must be like {old!r}, not {value!r}")
+        raise UsageError(f"setting {name} must be like {json.dumps(old)}, not {json.dumps(value)}")
     return value
 
 
