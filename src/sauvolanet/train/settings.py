@@ -89,7 +89,7 @@ class Settings:
         if self.scaling.get("kind") not in SCALINGS:
             raise UnknownName("kind of scaling", str(self.scaling.get("kind")), SCALINGS)
         if self.scaling["kind"] != "minmax":
-            low, high, *_ = (option.parse({"below": 0.0, **self.scaling}.get(n)) for n, option in _SCALING.items())
+            low, high, _ = (option.parse(self.scaling.get(name)) for name, option in _SCALING.items())
             if low >= high:
                 raise UsageError(f"setting scaling: low must be below high, not {low:g} and {high:g}")
         numbers = [v for v in self.rescale_range if isinstance(v, (int, float)) and v > 0]
@@ -125,7 +125,6 @@ _SCALING = {
     "low": Option("setting scaling: low", float, 0.0, 0, 100),
     "high": Option("setting scaling: high", float, 100.0, 0, 100),
     "least": Option("setting scaling: least", float, 1.0, 1, 255),
-    "below": Option("setting scaling: below", float, 0.0, 0, 1),
 }
 
 
