@@ -91,17 +91,17 @@ def standalone_graph(model: Model) -> bytes:
     """The whole way from gray to threshold and attention; see the module's text."""
     graph, arch = _Graph(), model.architecture
     size = graph.node("Gather", graph.node("Shape", "gray"), graph.constant([2, 3], np.int64))
-    low, gain, darkest, blank, numbers = _page_numbers(graph, model, size)
+    low, gain, blank, numbers = _page_numbers(graph, model, size)
     back = graph.cast(graph.node("Reciprocal", gain), np.float32)
-    low, gain, darkest = (graph.cast(number, np.float32) for number in (low, gain, darkest))
+    low, gain = graph.cast(low, np.float32), graph.cast(gain, np.float32)
 
     def scaled(x: str) -> str:
         return graph.node("Mul", graph.node("Sub", x, low), gain)
 
     levels = graph.cast("gray", np.float32)
     inner = model.about["scaling"]["kind"] == "inner"
-    if inner:
-        levels = graph.node("Max", levels, darkest)
+    if inner:  # nothing is darker than the page's low level
+        levels = graph.node("Max", levels, low)
     gray = scaled(levels)
     means, deviations = _statistics(graph, arch.windows, levels)
     floor = graph.constant(MINIMUM_VARIANCE**0.5)
@@ -127,7 +127,7 @@ def standalone_graph(model: Model) -> bytes:
     total = graph.node("ReduceSum", graph.node("Mul", attention, choices), graph.constant([1], np.int64), keepdims=1)
     surface = graph.node("Add", graph.node("Mul", total, back), low)
     if inner:
-        blank = graph.node("Or", blank, graph.node("LessOrEqual", surface, darkest))
+        blank = graph.node("Or", blank, graph.node("LessOrEqual", surface, low))
     graph.node("Where", blank, graph.constant(0), surface, name="threshold")
 
     about = {
@@ -138,8 +138,8 @@ def standalone_graph(model: Model) -> bytes:
                       {**about, "input": "gray: 0 black; dark writing on light paper", "ink": "gray < threshold"})  # fmt: skip
 
 
-def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str, str, str]:
-    """Low, gain and floor of the page's scale (float64), whether it is blank, and the numbers the network sees."""
+def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str, str]:
+    """Low and gain of the page's scale (float64), whether it is blank, and the page-wide numbers the network sees."""
     node, constant = graph.node, graph.constant
     first, last = constant(0, np.int64), constant(255, np.int64)
 
@@ -171,10 +171,8 @@ def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str
         low = percentile(scaling["low"])
         span = node("Max", node("Sub", percentile(scaling["high"]), low), constant(scaling["least"], np.float64))
     gain = node("Reciprocal", span)
-    deeper = node("Mul", span, constant(scaling.get("below", 0.0), np.float64))
-    darkest = node("Floor", node("Max", node("Sub", low, deeper), constant(0, np.float64)))
     if "numbers" not in model.architecture.features:
-        return low, gain, darkest, blank, ""
+        return low, gain, blank, ""
 
     # Otsu's level as PageNumbers.otsu finds it, and the share of the page below it
     zero, one = constant(0, np.float64), constant(1, np.float64)
@@ -192,7 +190,7 @@ def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str
     dark = node("ReduceSum", node("Where", node("Less", level, cut), histogram, zero), keepdims=1)
     otsu = node("Mul", node("Sub", cut, low), gain)
     numbers = graph.cast(node("Concat", otsu, node("Div", dark, count), axis=0), np.float32)
-    return low, gain, darkest, blank, node("Reshape", numbers, constant([1, 2, 1, 1], np.int64))
+    return low, gain, blank, node("Reshape", numbers, constant([1, 2, 1, 1], np.int64))
 
 
 def _statistics(graph: _Graph, windows: tuple[int, ...], gray: str) -> tuple[list[str], list[str]]:

@@ -42,10 +42,6 @@ def test_what_is_black_at_the_rim_does_not_scale_the_page() -> None:
     assert (shown(page, scale)[:, :3] == 120).all() and np.array_equal(shown(page, scale)[:, 3:], page[:, 3:])
     # a threshold that is not above the darkest gray that was shown is paper, also where the page is black
     assert scale.to_gray(np.array([-0.2, 0.0, 0.5], np.float32)).tolist() == [0, 0, 160]
-    deeper = {**scaling, "below": 0.15}  # a bed may look darker than the ink
-    assert page_scale(numbers, deeper) == Scale(120, 1 / 80, 108)
-    assert (shown(page, page_scale(numbers, deeper))[:, :3] == 108).all()
-    assert page_scale(clean, {**scaling, "below": 2.0}).floor == 0
 
 
 @pytest.mark.parametrize("windows", WINDOWS, ids=str)

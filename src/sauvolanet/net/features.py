@@ -52,18 +52,15 @@ def _decisive(numbers: PageNumbers, scaling: dict[str, Any]) -> PageNumbers:
 def page_scale(numbers: PageNumbers, scaling: dict[str, Any]) -> Scale:
     """The scale of a page: ``minmax`` as the authors do, or ``percentile`` with its low and high percent.
 
-    ``inner`` are percentiles of the page without its rim, and nothing is shown that is darker than the low one by more
-    than the share ``below`` of their distance: a scanner's black bed says nothing about how dark the ink is, but must
-    look darker than it.
+    ``inner`` are percentiles of the page without its rim, and nothing is darker than the low one: a scanner's black bed
+    says nothing about how dark the ink is.
     """
     if scaling["kind"] == "minmax":
         low, high = numbers.extremes()
         return Scale(low, 1 / (high - low + 0.1))
     numbers = _decisive(numbers, scaling)
     dark, light = numbers.percentile(float(scaling["low"])), numbers.percentile(float(scaling["high"]))
-    span = max(light - dark, float(scaling["least"]))
-    floor = int(max(dark - scaling.get("below", 0.0) * span, 0)) if scaling["kind"] == "inner" else 0
-    return Scale(dark, 1 / span, floor)
+    return Scale(dark, 1 / max(light - dark, float(scaling["least"])), int(dark) if scaling["kind"] == "inner" else 0)
 
 
 def shown(gray: Gray, scale: Scale) -> Gray:

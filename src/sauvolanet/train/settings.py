@@ -164,7 +164,7 @@ PRESETS: dict[str, Settings] = {
     # the second network
     "swift": Settings(
         preset="swift", architecture=SWIFT, train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True,
-        least_text=0.01, text_share=0.7, scaling={"kind": "inner", "low": 0.5, "high": 99.0, "least": 16.0, "below": 0.15},
+        least_text=0.01, text_share=0.7, scaling={"kind": "inner", "low": 0.5, "high": 99.0, "least": 16.0},
         rescale=0.12, tone=0.12, colour=0.2, noise=0.06, blur=0.04, show_through=0.12, border=0.05, headline=0.03, synthetic=0.12, steps=9_000,
         optimizer="muon", rate=3e-3, warmup=200, decay=0.6, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.999, loss="dice", alpha=10.0, train_alpha=True,
         k=(0.05, 0.1, 0.15, 0.2, 0.25), r=0.4, positive="softplus",
