@@ -13,7 +13,7 @@ from PIL import Image
 
 from sauvolanet.datasets import find, read_gray
 from sauvolanet.errors import UnreadablePage, UsageError
-from sauvolanet.page import PageNumbers, to_gray
+from sauvolanet.page import PageNumbers, bed, to_gray
 
 RNG = np.random.default_rng(0)
 GRAY = RNG.integers(0, 256, (12, 17), dtype=np.uint8)
@@ -197,3 +197,23 @@ def test_no_page_of_the_sets_is_blank_or_inverted(data: Path) -> None:
         numbers = PageNumbers.of(gray)
         assert not numbers.blank, page
         assert not numbers.light_on_dark(gray), page
+
+
+def test_the_bed_is_what_is_dark_all_the_way_from_a_side() -> None:
+    page = np.full((100, 150), 200, np.uint8)  # a rim of 4 rows and 6 columns
+    page[:, :9] = 5  # deeper than the rim: only the rim's part is looked at
+    page[50, 2] = 200  # something light in the bed: behind it nothing is known
+    page[-3:, 60:80] = 5
+    page[1:3, 100:120] = 5  # it does not reach the side: ink
+    page[30:34, -1] = 90  # not dark enough
+    found = np.zeros(page.shape, bool)
+    for place, dark in bed(page, 50):
+        assert found[place].shape == dark.shape
+        found[place] |= dark
+    expected = np.zeros(page.shape, bool)
+    expected[:, :6] = True
+    expected[50, 2:6] = False
+    expected[:4, :9] = expected[-4:, :9] = True  # seen from above and below
+    expected[-3:, 60:80] = True
+    assert np.array_equal(found, expected)
+    assert bed(page, 0) == [] and bed(page[:20, :20], 50) == []

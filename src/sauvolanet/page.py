@@ -210,6 +210,28 @@ class PageNumbers:
         return bool((rim < cut).mean() > 0.7) and _share_in_areas(gray >= cut) < 0.5
 
 
+Strip = tuple[tuple[slice, slice], npt.NDArray[np.bool_]]
+
+
+def bed(gray: Gray, level: float) -> list[Strip]:
+    """Where the scanner's bed shows: what is darker than ``level`` all the way from a side of the page, within its rim.
+
+    Each strip is where it lies (rows, columns), and which of its pixels are the bed.
+    """
+    if level <= 0:
+        return []
+    found = []
+    for axis, length in enumerate(gray.shape):
+        rim = length // RIM
+        for part, way in ((slice(0, rim), 1), (slice(length - rim, length), -1)):
+            place = (part, slice(0, gray.shape[1])) if axis == 0 else (slice(0, gray.shape[0]), part)
+            inward = (slice(None, None, way), slice(None)) if axis == 0 else (slice(None), slice(None, None, way))
+            dark = np.logical_and.accumulate(gray[place][inward] < level, axis=axis)[inward]
+            if dark.any():
+                found.append((place, dark))
+    return found
+
+
 def _share_in_areas(mask: npt.NDArray[np.bool_]) -> float:
     """How much of a mask lies in squares of a thirty-second of the short side that it fills to four fifths."""
     side = max(min(mask.shape) // 32, 4)

@@ -18,7 +18,7 @@ import numpy as np
 from .atomic import atomic
 from .errors import MissingExtra, RunFailed
 from .net import Model
-from .net.features import MINIMUM_VARIANCE
+from .net.features import BED, MINIMUM_VARIANCE
 from .page import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, RIM, PageNumbers
 from .windows import Gray
 
@@ -128,6 +128,7 @@ def standalone_graph(model: Model) -> bytes:
     surface = graph.node("Add", graph.node("Mul", total, back), low)
     if inner:
         blank = graph.node("Or", blank, graph.node("LessOrEqual", surface, low))
+        blank = graph.node("Or", blank, _bed(graph, size, low, back))
     graph.node("Where", blank, graph.constant(0), surface, name="threshold")
 
     about = {
@@ -191,6 +192,28 @@ def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str
     otsu = node("Mul", node("Sub", cut, low), gain)
     numbers = graph.cast(node("Concat", otsu, node("Div", dark, count), axis=0), np.float32)
     return low, gain, blank, node("Reshape", numbers, constant([1, 2, 1, 1], np.int64))
+
+
+def _bed(graph: _Graph, size: str, low: str, span: str) -> str:
+    """Where the scanner's bed shows, as `page.bed` finds it."""
+    node, zero, one = graph.node, graph.constant(0, np.int64), graph.constant(1, np.int64)
+    level = node("Sub", low, node("Mul", span, graph.constant(BED)))
+    light = graph.cast(node("GreaterOrEqual", graph.cast("gray", np.float32), level), np.int64)
+    found = []
+    for axis in (2, 3):
+        length = node("Gather", size, graph.constant(axis - 2, np.int64))
+        rim = node("Div", length, graph.constant(RIM, np.int64))
+        count = node("Range", zero, length, one)
+        shape = graph.constant([1, 1, -1, 1] if axis == 2 else [1, 1, 1, -1], np.int64)
+        for reverse in (0, 1):
+            passed = node("CumSum", light, graph.constant(axis, np.int64), reverse=reverse)
+            from_side = node("Sub", node("Sub", length, one), count) if reverse else count
+            near = node("Reshape", node("Less", from_side, rim), shape)
+            found.append(node("And", near, node("Equal", passed, zero)))
+    first, *others = found
+    for other in others:
+        first = node("Or", first, other)
+    return first
 
 
 def _statistics(graph: _Graph, windows: tuple[int, ...], gray: str) -> tuple[list[str], list[str]]:

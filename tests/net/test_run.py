@@ -96,6 +96,22 @@ def test_tiles_equal_the_whole_page_bit_for_bit(
     assert np.array_equal(model.surface(gray, numbers, 2, largest=tile), whole)
 
 
+@pytest.mark.parametrize("largest", [None, 9_000])
+def test_the_bed_of_the_scanner_is_no_ink(largest: int | None) -> None:
+    gray = np.full((200, 250), 220, np.uint8)
+    gray[60:140:16, 40:200] = gray[61:140:16, 40:200] = 120
+    gray[:, :5] = gray[-6:, 100:180] = 0
+    gray[100, 40:44] = 0  # as dark, but not at a side: as the network decides
+    model = load("swift")
+    numbers = PageNumbers.of(gray)
+    surface = model.surface(gray, numbers, 1, largest=largest)
+    assert not surface[:, :5].any() and not surface[-6:, 100:180].any()
+    assert (gray < surface)[60, 60:180].all() and (gray < surface)[100, 40:44].all()
+    assert np.array_equal(model.explain(gray, numbers)[2], surface)
+    black = Model({**model.about, "scaling": {**model.about["scaling"], "kind": "percentile"}}, model.weights)
+    assert black.scale(numbers).bed == 0
+
+
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_threads_do_not_change_the_result(model: Model, threads: int) -> None:
     gray, _ = page(8, kind="letter", height=150, width=111)

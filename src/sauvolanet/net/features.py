@@ -17,6 +17,7 @@ from .architecture import Architecture
 from .buffers import Array, empty
 
 MINIMUM_VARIANCE = 1e-6  # of the scaled gray
+BED = 0.25  # what is darker than the darkest ink by this much of the scaled gray, at a side of the page, is no ink
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Scale:
     low: float
     gain: float
     floor: int = 0  # the network is shown no darker gray; a threshold that is not above it means paper
+
+    @property
+    def bed(self) -> float:
+        """The gray level below which the rim of the page is the scanner's bed; 0 where it is not looked for."""
+        return max(self.floor - BED * round(1 / self.gain), 0.0)
 
     def to_gray(self, scaled: Array) -> Array:
         """Back to the page's own 0–255 scale."""

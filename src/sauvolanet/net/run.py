@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..page import Strip, bed
 from ..windows import Gray, Surface, compiled, run_bands
 from .architecture import Architecture
 from .buffers import Array, empty
@@ -34,6 +35,19 @@ class Layer:
     outputs: int
     dilation: int
     relu: bool
+
+
+def without_bed(surface: Surface, core: tuple[slice, slice], strips: list[Strip]) -> Surface:
+    """The surface of a tile, 0 where the strips of the page show the scanner's bed."""
+    for place, dark in strips:
+        both = [slice(max(c.start, p.start), min(c.stop, p.stop)) for c, p in zip(core, place, strict=True)]
+        if all(part.start < part.stop for part in both):
+            here, there = (
+                tuple(slice(b.start - o.start, b.stop - o.start) for b, o in zip(both, origin, strict=True))
+                for origin in (core, place)
+            )
+            surface[here][dark[there]] = 0
+    return surface
 
 
 @dataclass(frozen=True)
@@ -169,8 +183,9 @@ class Network:
 
         known : the page's numbers that the network sees. largest : pixels of a tile with its halo.
         """
+        strips = bed(gray, scale.bed)
         for core, threshold, _, _, _ in self._run(gray, known, scale, threads, largest, keep=False):
-            yield core, scale.to_gray(threshold)
+            yield core, without_bed(scale.to_gray(threshold), core, strips)
 
     def explain(self, gray: Gray, known: Array, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
         """Sauvola thresholds (H, W, windows) and surface on the 0–255 scale, attention (H, W, choices)."""
@@ -178,9 +193,10 @@ class Network:
         surfaces = np.empty((*gray.shape, len(arch.windows)), np.float32)
         attention = np.empty((*gray.shape, arch.choices), np.float32)
         surface = np.empty(gray.shape, np.float32)
+        strips = bed(gray, scale.bed)
         for core, threshold, weights, mean, deviation in self._run(gray, known, scale, threads, None, keep=True):
             attention[core] = weights
-            surface[core] = scale.to_gray(threshold)
+            surface[core] = without_bed(scale.to_gray(threshold), core, strips)
             surfaces[core] = scale.to_gray(mean * (1 + self.k * (deviation / self.r - 1)))
         return surfaces, attention, surface
 

@@ -11,7 +11,8 @@ import torch
 from ..errors import RunFailed, UsageError
 from ..net.features import features, page_numbers, page_scale, shown, statistics
 from ..net.model import Model, describe
-from ..page import PageNumbers
+from ..net.run import without_bed
+from ..page import PageNumbers, bed
 from ..windows import Gray
 from . import fast
 from .network import EPSILON, SauvolaNet
@@ -90,7 +91,9 @@ def difference(net: SauvolaNet, model: Model, gray: Gray) -> float:
     gray = np.ascontiguousarray(gray[: expected.shape[0], : expected.shape[1]])
     numbers = PageNumbers.of(gray)
     scale = model.scale(numbers)
-    apart = scale.apart(model.surface(gray, numbers), scale.to_gray(expected)) * scale.gain
+    whole = (slice(0, gray.shape[0]), slice(0, gray.shape[1]))
+    expected = without_bed(scale.to_gray(expected), whole, bed(gray, scale.bed))
+    apart = scale.apart(model.surface(gray, numbers), expected) * scale.gain
     if not apart <= 1e-4:
         raise RunFailed(f"the runtime's threshold differs from torch's by {apart:.1e}; the model was not written")
     return apart
