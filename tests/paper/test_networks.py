@@ -11,7 +11,7 @@ from sauvolanet import net, paper
 from sauvolanet.errors import UnknownName, UsageError
 from sauvolanet.paper import Work, make, table3
 from sauvolanet.paper import networks as module
-from sauvolanet.paper.claims import claims
+from sauvolanet.paper.claims import claims, rising
 from sauvolanet.paper.networks import COUNTS, Recipe, networks, recipe
 from sauvolanet.train import settings
 
@@ -51,6 +51,11 @@ def test_rows_of_the_stated_partition_say_so(small, tmp_path, trained):
     (claim,) = (row for row in claims(Work(small, tmp_path)).rows if row[0].startswith("The more windows"))
     assert claim[1] == "holds" and "stated partition, 50 steps of better; the three test sets" in claim[2]
     assert len(trained) == len(COUNTS)
+
+
+def test_whether_a_curve_rises() -> None:
+    assert rising([1.0, 2.0, 3.0]) == "holds" and rising([3.0, 2.0, 1.0]) == "does not hold"
+    assert rising([1.0, 2.0, 2.0, 4.0]) == "holds from one row to the next in 2 of 3 cases"
 
 
 def test_without_a_wish_the_longest_is_shown_and_left_out_comes_first(small, tmp_path, trained):
