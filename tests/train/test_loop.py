@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -73,6 +74,9 @@ def test_two_processes_share_a_step(pairs: Path, tmp_path: Path) -> None:
     one, two = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
     for name in [n for n in one if n.startswith("net.")]:  # instance normalisation: the mean gradient is the same
         assert np.allclose(one[name], two[name], atol=2e-4), name
+    logs = [list(csv.DictReader((tmp_path / run / "log.csv").read_text().splitlines())) for run in ("one", "two")]
+    losses = [float(log[-1]["loss"]) for log in logs]
+    assert losses[0] == pytest.approx(losses[1], abs=2e-4)
 
 
 @pytest.mark.slow
@@ -140,6 +144,11 @@ def test_a_run_of_another_length_says_so(tiny: Settings, pairs: Path, tmp_path: 
 def test_a_set_must_weigh_something(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="every set has the weight 0"):
         Run(replace(tiny, set_weights={"mine": 0.0}), pairs, tmp_path).train()
+
+
+def test_a_weight_is_of_a_set_that_there_is(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="set_weights: 'mime'; did you mean mine"):
+        Run(replace(tiny, set_weights={"mime": 2.0, "PHIBD": 0.3}), pairs, tmp_path).train()
 
 
 @pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])

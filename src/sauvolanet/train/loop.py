@@ -190,6 +190,7 @@ class Run:
             loss = loss_of(gray, threshold, truth, self.net.alpha, share) / len(batches)
             loss.backward()
             total += loss.item()
+        total = self._mean(total)
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip or math.inf)
         if not math.isfinite(total + float(norm)):
             kept = f"the checkpoint in {self.folder} is from before, " if (self.folder / CHECKPOINT).exists() else ""
@@ -315,6 +316,14 @@ class Run:
         votes = torch.tensor([int(asked)], device=self.device)
         torch.distributed.all_reduce(votes)
         return bool(votes)
+
+    def _mean(self, value: float) -> float:
+        """The mean over the processes."""
+        if self.world == 1:
+            return value
+        shared = torch.tensor([value], device=self.device)
+        torch.distributed.all_reduce(shared)
+        return float(shared) / self.world
 
     def _bar(self) -> Any:
         return tqdm(

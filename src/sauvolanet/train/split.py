@@ -26,7 +26,11 @@ def left_out(names: tuple[str, ...], data: Path) -> set[str]:
 def split(s: Settings, data: Path) -> tuple[list[datasets.Page], list[datasets.Page]]:
     """Pages to train on and pages to choose by."""
     leave_out = left_out(s.leave_out, data)
-    pages = [p for p in datasets.find(data, s.train or None) if p.set not in leave_out]
+    found = datasets.find(data, s.train or None)
+    for name in s.set_weights:  # presets weigh sets of the catalogue that a folder need not have
+        if name not in datasets.CATALOGUE.keys() | {p.set for p in found}:
+            raise UnknownName("data set in set_weights:", name, {p.set for p in found})
+    pages = [p for p in found if p.set not in leave_out]
     held = held_out_pages() if s.hold_out else set()
     validation = [p for p in pages if (p.set, p.id) in held]
     training = [p for p in pages if (p.set, p.id) not in held]
