@@ -14,7 +14,7 @@ from sauvolanet.cli import main
 from sauvolanet.errors import BadData
 from sauvolanet.paper import NAMES, Work, commands, make
 from sauvolanet.paper.ablation import LEFT_OUT, Samples, Single, Trainings, leave_one_out, sauvola_ink, table2_rows
-from sauvolanet.paper.figures import figure1
+from sauvolanet.paper.figures import _name_points, figure1
 from sauvolanet.paper.tables import PRINTED, Beside, Section, Spread
 
 claims = import_module("sauvolanet.paper.claims")  # the package has a function of that name
@@ -319,3 +319,18 @@ def test_trained_values_as_printed(data, tmp_path, monkeypatch):
     trainings = Trainings(Work(data, tmp_path))
     k, r = np.mean(list(trainings.values(Single(15)).values()), 0)
     assert k == pytest.approx(0.29, abs=3 * 0.023) and r == pytest.approx(0.28, abs=3 * 0.007)
+
+
+def test_names_of_near_points_do_not_cover_each_other() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from matplotlib.text import Text
+
+    figure, axes = pyplot.subplots()
+    axes.set(xlim=(0, 10), ylim=(0, 10))
+    points = [(name, 5 + i / 100, 5.0) for i, name in enumerate(("original", "paper", "sauvola", "bradley"))]
+    _name_points(axes, points, axes.annotate("beside", (1, 1)))
+    renderer = figure.canvas.get_renderer()
+    boxes = [Text.get_window_extent(text, renderer) for text in axes.texts]
+    assert [text.get_text() for text in axes.texts] == ["beside", "original", "paper", "sauvola", "bradley"]
+    assert all(box.count_overlaps(boxes) == 1 for box in boxes)  # itself
+    pyplot.close(figure)

@@ -137,18 +137,44 @@ def figure1(work: Work, measure: bool = True) -> Section:
         return section
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(8, 5))
-    for name, score, speed, size, _ in section.rows[:-1]:
-        if score is None or speed is None:
-            continue
+    points = [row for row in section.rows[:-1] if row[1] is not None and row[2] is not None]
+    for _, score, speed, size, _ in points:
         axes.scatter(speed, score, s=30 + size / 150, alpha=0.6, color="tab:blue" if size else "tab:gray")
-        axes.annotate(name, (speed, score), xytext=(4, 4), textcoords="offset points", fontsize=8)
     axes.axhline(printed_fm, color="teal", linewidth=1, linestyle="--")
-    axes.annotate(f"SauvolaNet as printed (GPU, {printed_size // 1000} K)", (0.02, printed_fm), xycoords=("axes fraction", "data"), fontsize=8,
-                  color="teal", xytext=(0, 3), textcoords="offset points")  # fmt: skip
     axes.set(xscale="log", xlabel=f"pages per second ({where})", ylabel="FM on DIBCO 2011, %",
              title="Area: numbers in the model; gray: methods without training")  # fmt: skip
+    line = axes.annotate(f"SauvolaNet as printed (GPU, {printed_size // 1000} K)", (0.02, printed_fm), xycoords=("axes fraction", "data"), fontsize=8,
+                         color="teal", xytext=(0, 3), textcoords="offset points")  # fmt: skip
+    _name_points(axes, [(name, speed, score) for name, score, speed, _, _ in points], line)
     section.pictures = save_drawing(figure, work.out, "figure1")
     return section
+
+
+def _name_points(axes: Any, points: list[tuple[str, float, float]], beside: Any) -> None:
+    """Write each name at the first place around its point where it covers no other, no point, nor ``beside``.
+
+    A name that is not next to its point is joined to it by a line.
+    """
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
+
+    axes.figure.canvas.draw()  # only then do texts know where they are
+    renderer = axes.figure.canvas.get_renderer()
+    frame, taken = axes.get_window_extent(), [beside.get_window_extent()]
+    dots = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform([p[1:] for p in points])]
+    for i, (name, x, y) in enumerate(points):
+        others = taken + dots[:i] + dots[i + 1 :]
+        for away, side in [(away, side) for away in (4, -10, 16, -22, 28, -34) for side in ("left", "right")]:
+            line = {"arrowstyle": "-", "color": "tab:gray", "linewidth": 0.5} if away not in (4, -10) else None
+            text = axes.annotate(name, (x, y), xytext=(4 if side == "left" else -4, away), ha=side, fontsize=8,
+                                 textcoords="offset points", arrowprops=line)  # fmt: skip
+            text.update_positions(renderer)
+            box = Text.get_window_extent(text, renderer)  # without the line
+            if frame.x0 < box.x0 and box.x1 < frame.x1 and box.count_overlaps(others) == 0:
+                break
+            if (away, side) != (-34, "right"):  # somewhere it must stand
+                text.remove()
+        taken.append(box)
 
 
 # -- Figure 3 ------------------------------------------------------------------------------------------------------
