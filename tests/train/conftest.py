@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sauvolanet.net.architecture import Architecture
 from sauvolanet.synth import page
 from sauvolanet.train.settings import PRESETS, Settings
 
+SMALL = ["--set", "hold_out=false", "--set", "patch=32", "--set", "batch=2", "--set", "synthetic=0.0"]
 TINY = Architecture(kind="u", widths=((8,), (8,)), dilations=((1,), (1,)), norm="batch", fold=2, head=1, refine=(8,),
                     features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0))  # fmt: skip
 
@@ -58,3 +60,9 @@ def assert_same_weights(one: Path, other: Path) -> None:
     assert mine.keys() == yours.keys()
     for name, value in mine.items():
         assert np.array_equal(value, yours[name]), name
+
+
+@pytest.fixture
+def copied(pairs: Path, tmp_path: Path) -> Path:
+    """The pairs as a folder that a test may change."""
+    return Path(shutil.copytree(pairs, tmp_path / "data"))

@@ -1,12 +1,9 @@
-"""A run survives: killed, shared by two processes, given bad data; and it does what its options say."""
+"""A run survives: killed, given bad data; and it does what its options say."""
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +18,7 @@ from PIL import Image
 
 from sauvolanet.cli import main
 from sauvolanet.cli.train import _without_folders
-from sauvolanet.errors import BadData, OutputError, RunFailed, UnknownName, UsageError
+from sauvolanet.errors import BadData, OutputError, RunFailed, UsageError
 from sauvolanet.net import load
 from sauvolanet.net.architecture import PAPER
 from sauvolanet.page import PageNumbers
@@ -29,9 +26,8 @@ from sauvolanet.synth import page
 from sauvolanet.train import loop, record
 from sauvolanet.train.loop import Run, fitted_steps, schedule
 from sauvolanet.train.settings import PRESETS, Settings, settings_from_json
-from sauvolanet.train.split import split
 
-from .conftest import assert_same_weights, weights_of
+from .conftest import SMALL, assert_same_weights, weights_of
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
@@ -60,23 +56,6 @@ def test_killed_at_any_moment_it_resumes_to_the_same_weights(pairs: Path, tmp_pa
         process.wait()
     subprocess.run([*command, "--out", str(tmp_path / "killed")], check=True, capture_output=True)
     assert_same_weights(tmp_path / "whole", tmp_path / "killed")
-
-
-@pytest.mark.slow
-def test_two_processes_share_a_step(pairs: Path, tmp_path: Path) -> None:
-    arguments = ["-m", "sauvolanet", "train", "--data", str(pairs), "--preset", "paper", "--train", "mine", "--steps", "3",
-                 "--set", "patch=64", "--set", "batch=4", "--set", "validate_every=100"]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, *arguments, "--out", str(tmp_path / "one")], check=True, capture_output=True)
-    shared = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-                             *arguments, "--out", str(tmp_path / "two")], check=True, capture_output=True, env=environment)  # fmt: skip
-    assert b"FutureWarning" not in shared.stderr
-    one, two = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
-    for name in [n for n in one if n.startswith("net.")]:  # instance normalisation: the mean gradient is the same
-        assert np.allclose(one[name], two[name], atol=2e-4), name
-    logs = [list(csv.DictReader((tmp_path / run / "log.csv").read_text().splitlines())) for run in ("one", "two")]
-    losses = [float(log[-1]["loss"]) for log in logs]
-    assert losses[0] == pytest.approx(losses[1], abs=2e-4)
 
 
 @pytest.mark.slow
@@ -146,11 +125,6 @@ def test_a_set_must_weigh_something(tiny: Settings, pairs: Path, tmp_path: Path)
         Run(replace(tiny, set_weights={"mine": 0.0}), pairs, tmp_path).train()
 
 
-def test_a_weight_is_of_a_set_that_there_is(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="set_weights: 'mime'; did you mean mine"):
-        Run(replace(tiny, set_weights={"mime": 2.0, "PHIBD": 0.3}), pairs, tmp_path).train()
-
-
 @pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
 def test_a_run_of_no_minutes(minutes: float, tiny: Settings, pairs: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"{minutes:g} minutes"):
@@ -176,14 +150,6 @@ def test_a_run_killed_in_its_last_validation_ends_it(
     monkeypatch.setattr(loop, "validate", killed)
     Run(ends_at_2, pairs, tmp_path).train()  # nothing is left to do
     assert (tmp_path / "test.json").read_bytes() == before
-
-
-@pytest.mark.parametrize("other", ["train", "validate"])
-def test_test_pages_are_used_for_nothing_else(other: str, tiny: Settings, pairs: Path, tmp_path: Path) -> None:
-    name = getattr(tiny, other)
-    with pytest.raises(UsageError, match="test pages are in training or validation too"):
-        Run(replace(tiny, test=name), pairs, tmp_path).train()
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_does_not_go_on_with_another_first_model(pairs: Path, tmp_path: Path) -> None:
@@ -261,29 +227,6 @@ def test_a_full_disk_keeps_the_last_checkpoint(
     assert not list((tmp_path / "run").glob(".*"))
 
 
-@pytest.fixture
-def copied(pairs: Path, tmp_path: Path) -> Path:
-    """The pairs as a folder that a test may change."""
-    return Path(shutil.copytree(pairs, tmp_path / "data"))
-
-
-SMALL = ["--set", "hold_out=false", "--set", "patch=32", "--set", "batch=2", "--set", "synthetic=0.0"]
-
-
-@pytest.mark.parametrize("name", ["dibco2016", "H-DIBCO2016", "2016", "Test"])
-def test_a_left_out_set_may_go_by_any_of_its_names(name: str, tiny: Settings, copied: Path) -> None:
-    (copied / "other").rename(copied / "DIBCO2016")
-    everything = replace(tiny, train=(), validate=())
-    assert {p.set for p in split(everything, copied)[0]} == {"mine", "DIBCO2016"}
-    assert {p.set for p in split(replace(everything, leave_out=(name,)), copied)[0]} == {"mine"}
-
-
-@pytest.mark.parametrize("name", ["mien", "DIBCO2011"])
-def test_what_is_not_there_cannot_be_left_out(name: str, tiny: Settings, pairs: Path) -> None:
-    with pytest.raises(UnknownName, match=name):
-        split(replace(tiny, leave_out=(name,)), pairs)
-
-
 def test_minutes_are_counted_without_compilation() -> None:
     times = [30.0] * 10 + [0.5] * 30
     assert fitted_steps(10, 40, sum(times), times) == 40 + (600 - 315) * 2
@@ -300,36 +243,6 @@ def test_minutes_fix_the_length_and_shorten_the_warm_up(pairs: Path, tmp_path: P
     assert state["settings"]["warmup"] == steps // 10
     assert main(command) == 0  # the run is done, and known by its settings
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == steps
-
-
-def test_the_first_process_decides_the_length(
-    tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = Run(tiny, pairs, tmp_path)
-    run.rank, run.world = 1, 2
-    monkeypatch.setattr(torch.distributed, "broadcast", lambda tensor, source: tensor.fill_(77 + source))
-    run._fit(1.0, [0.1] * 40)
-    assert run.settings.steps == 77
-
-
-def test_all_processes_stop_when_one_is_asked(
-    tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = Run(tiny, pairs, tmp_path)
-    run.rank, run.world = 1, 2
-    monkeypatch.setattr(torch.distributed, "all_reduce", lambda tensor: tensor.add_(1))
-    assert run._any(False)
-    run.save()
-    assert not list(tmp_path.iterdir())  # the first process writes
-
-
-def test_everything_of_a_run_moves_to_its_device(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
-    run = Run(tiny, pairs, tmp_path)
-    run.train(stop_after=1)
-    run._move(torch.device("meta"))  # a device that every machine has
-    tensors = [*run.net.state_dict().values(), *run.average.state_dict().values()]
-    tensors += [v for o in run.optimizers for state in o.state.values() for v in state.values()]
-    assert {v.device.type for v in tensors} == {"meta"}
 
 
 def test_a_bad_validation_page_is_named_and_skipped(
@@ -368,20 +281,6 @@ def test_a_run_does_not_go_on_with_other_pages(tiny: Settings, copied: Path, tmp
         Run(tiny, copied, tmp_path / "run").train()
 
 
-def test_a_batch_must_fall_into_equal_parts(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="batch of 4 cannot be walked through in 3"):
-        Run(replace(tiny, accumulate=3), pairs, tmp_path)
-
-
-def test_a_batch_in_two_parts_has_the_same_gradient(pairs: Path, tmp_path: Path) -> None:
-    s = replace(PRESETS["paper"], train=("mine",), validate=(), patch=32, batch=4, steps=3)
-    for parts in (1, 2):
-        Run(replace(s, accumulate=parts), pairs, tmp_path / str(parts)).train()
-    one, two = (weights_of(tmp_path / n) for n in "12")
-    for name in [n for n in one if n.startswith("net.")]:  # instance normalisation: patches do not see each other
-        assert np.allclose(one[name], two[name], atol=2e-4), name
-
-
 def test_a_run_takes_the_network_of_its_first_model(pairs: Path, tmp_path: Path) -> None:
     command = ["train", "--data", str(pairs), "--preset", "swift", "--train", "mine", "--steps", "2", *SMALL]
     command += ["--init", "original"]
@@ -409,17 +308,6 @@ def test_a_model_says_how_it_was_made(pairs: Path, tmp_path: Path) -> None:
     assert main(["export", run, "-o", exported, *small, *terms]) == 0
     about = load(exported).about
     assert [about[n] for n in ("source", "licence", "copyright")] == terms[1::2]
-
-
-def test_the_documented_torchrun_command_runs(copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
-    [line] = [line for line in text.splitlines() if line.strip().startswith("torchrun")]
-    (copied / "other").rename(copied / "watch")
-    copied.rename(tmp_path / "pages")
-    monkeypatch.chdir(tmp_path)
-    command = shlex.split(line.partition("-m sauvolanet ")[2])
-    assert main([*command, "--steps", "1", *SMALL]) == 0
-    assert (tmp_path / "run" / "checkpoint.pt").exists()
 
 
 def test_other_settings_do_not_continue_a_run(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
@@ -457,11 +345,6 @@ def test_one_page_is_enough_to_train(tiny: Settings, pairs: Path, tmp_path: Path
     for name in ("p0.png", "p0.gt.png"):
         (folder / name).write_bytes((pairs / "mine" / name).read_bytes())
     Run(replace(tiny, validate=()), tmp_path / "data", tmp_path / "run").train(stop_after=2)
-
-
-def test_training_and_validation_may_not_share_pages(tiny: Settings, pairs: Path) -> None:
-    with pytest.raises(UsageError, match="both in training and in validation"):
-        split(replace(tiny, validate=("mine",)), pairs)
 
 
 def test_the_rate_warms_up_stays_and_falls(tiny: Settings) -> None:

@@ -162,9 +162,10 @@ def _name_points(axes: Any, points: list[tuple[str, float, float]], beside: Any)
     renderer = axes.figure.canvas.get_renderer()
     frame, taken = axes.get_window_extent(), [beside.get_window_extent()]
     dots = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform([p[1:] for p in points])]
+    places = [(away, side) for away in (4, -10, 16, -22, 28, -34) for side in ("left", "right")]
     for i, (name, x, y) in enumerate(points):
         others = taken + dots[:i] + dots[i + 1 :]
-        for away, side in [(away, side) for away in (4, -10, 16, -22, 28, -34) for side in ("left", "right")]:
+        for away, side in places:
             line = {"arrowstyle": "-", "color": "tab:gray", "linewidth": 0.5} if away not in (4, -10) else None
             text = axes.annotate(name, (x, y), xytext=(4 if side == "left" else -4, away), ha=side, fontsize=8,
                                  textcoords="offset points", arrowprops=line)  # fmt: skip
@@ -172,7 +173,7 @@ def _name_points(axes: Any, points: list[tuple[str, float, float]], beside: Any)
             box = Text.get_window_extent(text, renderer)  # without the line
             if frame.x0 < box.x0 and box.x1 < frame.x1 and box.count_overlaps(others) == 0:
                 break
-            if (away, side) != (-34, "right"):  # somewhere it must stand
+            if (away, side) != places[-1]:  # somewhere it must stand
                 text.remove()
         taken.append(box)
 
