@@ -1,9 +1,9 @@
 """The verb: a page goes in, ink comes out.
 
-    decode ▸ orientation ▸ gray ▸ enlarge ▸ invert ▸ blank test ▸ method ▸ strength ▸ compare ▸ despeckle
+    decode ▸ orientation ▸ gray ▸ enlarge ▸ invert ▸ blank test ▸ method ▸ strength ▸ compare ▸ edges ▸ despeckle
 
-Page-wide numbers are computed once, from the histogram of the gray, and passed on; nothing further down looks at the
-whole page again, so bands, threads and neighbours in a batch cannot change a result.
+Page-wide numbers are computed once, from the histogram of the gray, and passed on; up to the comparison nothing looks
+at the whole page again, so bands, threads and neighbours in a batch cannot change a result.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class Binarizer:
             ink = np.empty(gray.shape, bool)
             for core, part in self._tiles(gray, numbers):  # a huge page never has its whole surface in memory
                 np.less(gray[core], part, out=ink[core])
+            ink = self._writing(ink)
         else:
             assert self.method is not None
             ink = self.method.function(gray, threads=self.threads, **self.params)
@@ -107,7 +108,16 @@ class Binarizer:
         out = np.empty(gray.shape, np.float32)
         for core, part in self._tiles(gray, numbers):
             out[core] = part
-        return out
+        return self.without_edges(gray, out)
+
+    def without_edges(self, gray: Gray, surface: Surface) -> Surface:
+        """The surface, 0 where its ink is a strip along a side of the page that the model takes for no writing."""
+        ink = gray < surface
+        surface[ink & ~self._writing(ink)] = 0
+        return surface
+
+    def _writing(self, ink: Ink) -> Ink:
+        return ink if self.model is None else self.model.writing(ink)
 
     def _tiles(self, gray: Gray, numbers: PageNumbers) -> Iterator[tuple[tuple[slice, slice], Surface]]:
         whole = (slice(0, gray.shape[0]), slice(0, gray.shape[1]))

@@ -1,4 +1,4 @@
-"""Connected components by horizontal runs: which of them touch a seed, how large each is, specks dropped."""
+"""Connected components by horizontal runs: which touch a seed, how large each is; specks, and strips at an edge."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .page import RIM
 from .windows import Ink, compiled
 
 Indices = npt.NDArray[np.int64]
+
+# ink along a side of the page that reaches no deeper, and is so many times as long as deep, is no writing
+STRIP_DEPTH, STRIP_SHAPE = 20, 8
 
 
 class Runs(NamedTuple):
@@ -56,6 +60,38 @@ def despeckle(ink: Ink, largest: int) -> Ink:
     """
     runs = runs_of(ink)
     return ink & ~runs.paint(runs.sizes() <= largest, ink.shape)
+
+
+def drop_edge_strips(ink: Ink) -> Ink:
+    """Ink without strips along a side of the page: what is left there of a frame, a fold or a scanner's bed.
+
+    Such a component touches the side, stays within the page's rim, and is far longer than deep.
+
+    >>> import numpy as np
+    >>> page = np.zeros((100, 100), bool)
+    >>> page[97:, 20:60] = page[95:, 90] = True
+    >>> drop_edge_strips(page).sum(), page.sum()
+    (np.int64(5), np.int64(125))
+    """
+    deepest = min(*(n // RIM for n in ink.shape), STRIP_DEPTH)
+    if not deepest:
+        return ink
+    ink = ink.copy()
+    for page in (ink, ink[::-1], ink.T, ink.T[::-1]):  # rows from a side inward
+        if not page[0].any():
+            continue
+        rim = page[: deepest + 1]  # one row more: what has ink there goes deeper
+        runs = runs_of(rim)
+        deep, first, last = np.zeros((3, len(runs.row)), np.int64)
+        first[:] = rim.shape[1]
+        np.maximum.at(deep, runs.component, runs.row + 1)
+        np.minimum.at(first, runs.component, runs.first)
+        np.maximum.at(last, runs.component, runs.last)
+        touches = np.zeros(len(runs.row), bool)
+        touches[runs.component[runs.row == 0]] = True
+        strip = touches & (deep <= deepest) & (last - first >= STRIP_SHAPE * deep)
+        rim &= ~runs.paint(strip[runs.component], rim.shape)
+    return ink
 
 
 def touching(mask: Ink, seeds: Ink) -> Ink:

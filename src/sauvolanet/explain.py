@@ -77,6 +77,8 @@ def explain(image: Any, *, model: str | None = None, **options: Any) -> Explanat
         threshold = np.zeros_like(threshold)
     elif binarizer.strength or binarizer.quality != "fast":
         threshold = binarizer.surface(gray, numbers)
+    else:
+        threshold = binarizer.without_edges(gray, threshold)
     arch = binarizer.model.architecture
     return Explanation(binarizer.name, gray, arch.windows, arch.constants, np.ascontiguousarray(surfaces.transpose(2, 0, 1)),
                        np.ascontiguousarray(attention.transpose(2, 0, 1)), threshold, gray < threshold)  # fmt: skip

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from ..atomic import atomic
+from ..components import STRIP_DEPTH, STRIP_SHAPE, drop_edge_strips
 from ..errors import BadModel, UnknownName
-from ..page import PageNumbers
-from ..windows import Gray, Surface
+from ..page import RIM, PageNumbers
+from ..windows import Gray, Ink, Surface
 from .architecture import Architecture, architecture_from_json
 from .buffers import Array
-from .features import Scale, page_numbers, page_scale
+from .features import BED, Scale, page_numbers, page_scale
 from .run import Layer, Network, halo_of
 
 FORMAT = 1
@@ -50,6 +51,8 @@ class Model:
     def digest(self) -> str:
         """Same digest, same results: of the weights and of what the description says of how they are used."""
         used = [self.about[n] for n in ("architecture", "windows", "k", "r", "constants", "scaling", "sha256")]
+        if self.doubts_rim:
+            used.append([RIM, BED, STRIP_DEPTH, STRIP_SHAPE])
         return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
 
     @cached_property
@@ -93,6 +96,15 @@ class Model:
         for core, part in self.tiles(gray, numbers, threads, largest):
             out[core] = part
         return out
+
+    @property
+    def doubts_rim(self) -> bool:
+        """Whether dark things along the sides of a page are rather a scanner's bed, a fold or a frame than ink."""
+        return bool(self.about["scaling"]["kind"] == "inner")
+
+    def writing(self, ink: Ink) -> Ink:
+        """Of what the surface makes ink, that which is writing: for some models all but strips along the page's sides."""
+        return drop_edge_strips(ink) if self.doubts_rim else ink
 
     def explain(self, gray: Gray, numbers: PageNumbers, threads: int | None = None) -> tuple[Array, Array, Array]:
         """Sauvola thresholds per window, attention per choice, surface; see `Network.explain`."""

@@ -382,7 +382,7 @@ def validate(model: Model, pages: list[datasets.Page]) -> dict[str, float]:
     scores: dict[str, list[float]] = {}
     for page in pages:
         gray = datasets.read_gray(page)
-        ink = gray < model.surface(gray, PageNumbers.of(gray))
+        ink = model.writing(gray < model.surface(gray, PageNumbers.of(gray)))
         scores.setdefault(page.set, []).append(metrics.fm(ink, datasets.read_truth(page, gray.shape)))
     means = {name: float(np.mean(values)) for name, values in scores.items()}
     return {"fm": float(np.mean(list(means.values()))), **means} if means else {}
