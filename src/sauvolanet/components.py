@@ -13,7 +13,7 @@ from .windows import Ink, compiled
 Indices = npt.NDArray[np.int64]
 
 # ink along a side of the page that reaches no deeper, and is so many times as long as deep, is no writing
-STRIP_DEPTH, STRIP_SHAPE = 20, 8
+STRIP_DEPTH, STRIP_SHAPE = 20, 6
 
 
 class Runs(NamedTuple):
@@ -65,7 +65,8 @@ def despeckle(ink: Ink, largest: int) -> Ink:
 def drop_edge_strips(ink: Ink) -> Ink:
     """Ink without strips along a side of the page: what is left there of a frame, a fold or a scanner's bed.
 
-    Such a component touches the side, stays within the page's rim, and is far longer than deep.
+    Such a component touches the side, stays within the page's rim, and is far longer than deep. In the corners it may
+    go on along the next side, whose turn comes.
 
     >>> import numpy as np
     >>> page = np.zeros((100, 100), bool)
@@ -81,14 +82,16 @@ def drop_edge_strips(ink: Ink) -> Ink:
         if not page[0].any():
             continue
         rim = page[: deepest + 1]  # one row more: what has ink there goes deeper
+        width = rim.shape[1]
         runs = runs_of(rim)
+        between = (runs.last > deepest + 1) & (runs.first < width - deepest - 1)  # the corners
         deep, first, last = np.zeros((3, len(runs.row)), np.int64)
-        first[:] = rim.shape[1]
-        np.maximum.at(deep, runs.component, runs.row + 1)
+        first[:] = width
+        np.maximum.at(deep, runs.component[between], runs.row[between] + 1)
         np.minimum.at(first, runs.component, runs.first)
         np.maximum.at(last, runs.component, runs.last)
         touches = np.zeros(len(runs.row), bool)
-        touches[runs.component[runs.row == 0]] = True
+        touches[runs.component[between & (runs.row == 0)]] = True
         strip = touches & (deep <= deepest) & (last - first >= STRIP_SHAPE * deep)
         rim &= ~runs.paint(strip[runs.component], rim.shape)
     return ink
