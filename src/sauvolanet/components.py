@@ -12,8 +12,9 @@ from .windows import Ink, compiled
 
 Indices = npt.NDArray[np.int64]
 
-# ink along a side of the page that reaches no deeper, and is so many times as long as deep, is no writing
-STRIP_DEPTH, STRIP_SHAPE = 20, 6
+# ink along a side of the page that reaches no deeper, and is so many times as long as deep, is no writing;
+# something that hangs on it may be, and then it must be longer still
+STRIP_DEPTH, STRIP_SHAPE, BAR_SHAPE = 20, 6, 10
 
 
 class Runs(NamedTuple):
@@ -66,7 +67,7 @@ def drop_edge_strips(ink: Ink) -> Ink:
     """Ink without strips along a side of the page: what is left there of a frame, a fold or a scanner's bed.
 
     Such a component touches the side, stays within the page's rim, and is far longer than deep. In the corners it may
-    go on along the next side, whose turn comes.
+    go on along the next side, whose turn comes. Where writing touches a strip, the strip goes and the writing stays.
 
     >>> import numpy as np
     >>> page = np.zeros((100, 100), bool)
@@ -74,27 +75,45 @@ def drop_edge_strips(ink: Ink) -> Ink:
     >>> drop_edge_strips(page).sum(), page.sum()
     (np.int64(5), np.int64(125))
     """
-    deepest = min(*(n // RIM for n in ink.shape), STRIP_DEPTH)
-    if not deepest:
+    rim = min(n // RIM for n in ink.shape)
+    if not rim:
         return ink
     ink = ink.copy()
-    for page in (ink, ink[::-1], ink.T, ink.T[::-1]):  # rows from a side inward
-        if not page[0].any():
-            continue
-        rim = page[: deepest + 1]  # one row more: what has ink there goes deeper
-        width = rim.shape[1]
-        runs = runs_of(rim)
-        between = (runs.last > deepest + 1) & (runs.first < width - deepest - 1)  # the corners
-        deep, first, last = np.zeros((3, len(runs.row)), np.int64)
-        first[:] = width
-        np.maximum.at(deep, runs.component[between], runs.row[between] + 1)
-        np.minimum.at(first, runs.component, runs.first)
-        np.maximum.at(last, runs.component, runs.last)
-        touches = np.zeros(len(runs.row), bool)
-        touches[runs.component[between & (runs.row == 0)]] = True
-        strip = touches & (deep <= deepest) & (last - first >= STRIP_SHAPE * deep)
-        rim &= ~runs.paint(strip[runs.component], rim.shape)
+    sides = [side for side in (ink, ink[::-1], ink.T, ink.T[::-1]) if side[0].any()]  # rows from a side inward
+    for side in sides:
+        _drop_strips(side, min(rim, STRIP_DEPTH))
+    for side in sides:
+        _drop_bars(side, rim)
     return ink
+
+
+def _drop_strips(side: Ink, deepest: int) -> None:
+    """Clear components that touch the first row, reach no deeper, and are far longer."""
+    rim = side[: deepest + 1]  # one row more: what has ink there goes deeper
+    width = rim.shape[1]
+    runs = runs_of(rim)
+    between = (runs.last > deepest + 1) & (runs.first < width - deepest - 1)  # the corners
+    deep, first, last = np.zeros((3, len(runs.row)), np.int64)
+    first[:] = width
+    np.maximum.at(deep, runs.component[between], runs.row[between] + 1)
+    np.minimum.at(first, runs.component, runs.first)
+    np.maximum.at(last, runs.component, runs.last)
+    touches = np.zeros(len(runs.row), bool)
+    touches[runs.component[between & (runs.row == 0)]] = True
+    strip = touches & (deep <= deepest) & (last - first >= STRIP_SHAPE * deep)
+    rim &= ~runs.paint(strip[runs.component], rim.shape)
+
+
+def _drop_bars(side: Ink, deepest: int) -> None:
+    """Clear what is ink from the first row inward, over a long stretch of columns, down to its usual depth there."""
+    rim = side[: deepest + 1]
+    depth = np.logical_and.accumulate(rim, axis=0).sum(0)
+    edges = np.flatnonzero(np.diff(np.pad(depth > 0, 1)))
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        usual = int(np.median(depth[first:last]))
+        if 0 < usual <= deepest and last - first >= BAR_SHAPE * usual:
+            goes = np.arange(len(rim))[:, None] < np.minimum(depth[first:last], usual)
+            rim[:, first:last] &= ~goes
 
 
 def touching(mask: Ink, seeds: Ink) -> Ink:
