@@ -78,7 +78,8 @@ class Binarizer:
             ink = np.empty(gray.shape, bool)
             for core, part in self._tiles(gray, numbers):  # a huge page never has its whole surface in memory
                 np.less(gray[core], part, out=ink[core])
-            ink = self._writing(ink)
+            if self.model is not None:
+                ink = self.model.writing(ink)
         else:
             assert self.method is not None
             ink = self.method.function(gray, threads=self.threads, **self.params)
@@ -112,12 +113,10 @@ class Binarizer:
 
     def without_edges(self, gray: Gray, surface: Surface) -> Surface:
         """The surface, 0 where its ink is a strip along a side of the page that the model takes for no writing."""
-        ink = gray < surface
-        surface[ink & ~self._writing(ink)] = 0
+        if self.model is not None and self.model.doubts_rim:
+            ink = gray < surface
+            surface[ink & ~self.model.writing(ink)] = 0
         return surface
-
-    def _writing(self, ink: Ink) -> Ink:
-        return ink if self.model is None else self.model.writing(ink)
 
     def _tiles(self, gray: Gray, numbers: PageNumbers) -> Iterator[tuple[tuple[slice, slice], Surface]]:
         whole = (slice(0, gray.shape[0]), slice(0, gray.shape[1]))

@@ -111,7 +111,7 @@ def _drop_bars(side: Ink, deepest: int) -> None:
     edges = np.flatnonzero(np.diff(np.pad(depth > 0, 1)))
     for first, last in zip(edges[::2], edges[1::2], strict=True):
         usual = int(np.median(depth[first:last]))
-        if 0 < usual <= deepest and last - first >= BAR_SHAPE * usual:
+        if usual <= deepest and last - first >= BAR_SHAPE * usual:
             goes = np.arange(len(rim))[:, None] < np.minimum(depth[first:last], usual)
             rim[:, first:last] &= ~goes
 
