@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -19,25 +18,21 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     A folder that is missing is made. Whatever the disk refuses is an OutputError that names the file.
     """
     target = Path(path)
-    part = None
+    part = target.parent / f".{target.name}.{os.urandom(4).hex()}.part"  # named first: an interrupt leaves none
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        with os.fdopen(handle, "w+b") as file:
+        with part.open("x+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(part).chmod(0o666 & ~umask)  # mkstemp's files are private
-        Path(part).replace(target)
+        part.replace(target)
     except (FileExistsError, NotADirectoryError):
         raise OutputError(f"cannot write {target}: {target.parent} is not a folder") from None
     except OSError as problem:
         raise OutputError(f"cannot write {target}: {problem.strerror or problem}") from None
     finally:
-        if part:
-            Path(part).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def put_between(path: str | os.PathLike[str], mark: str, text: str) -> None:

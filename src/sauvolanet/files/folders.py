@@ -69,9 +69,8 @@ class Folder:
         with self._writing(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_name(f".{path.name}.part")
-            file = _open_alone(part)
             try:
-                with file:
+                with _open_alone(part) as file:
                     rows = fill(file)
                     file.flush()
                     os.fsync(file.fileno())
@@ -79,7 +78,7 @@ class Folder:
                     self._record(rows)
                     part.replace(path)
             except BaseException:
-                part.unlink(missing_ok=True)
+                _remove_unused(part)
                 raise
         return rows
 
@@ -298,6 +297,21 @@ def _open_alone(part: Path) -> IO[bytes]:
             file.close()
             raise
         file.close()
+
+
+def _remove_unused(part: Path) -> None:
+    """Remove the temporary file, unless it is another run's: an interrupt may come before we know whose it is."""
+    if fcntl is None:
+        part.unlink(missing_ok=True)
+        return
+    with contextlib.suppress(FileNotFoundError), part.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        except OSError:  # a file system without locks
+            pass
+        part.unlink()
 
 
 def _complete(rows: list[Row], size: int) -> None:
