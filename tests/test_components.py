@@ -1,8 +1,6 @@
-"""Strips of ink along a side of the page."""
+"""Strips of ink along a side of the page, and the height of letters."""
 
 from __future__ import annotations
-
-from itertools import groupby
 
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sauvolanet import binarize, explain, threshold
-from sauvolanet.components import BAR_SHAPE, STRIP_DEPTH, STRIP_SHAPE, drop_edge_strips
+from sauvolanet.components import EDGE_RULES, drop_edge_strips, letter_height
 from sauvolanet.page import RIM
 from sauvolanet.synth import page
 
@@ -30,27 +28,25 @@ def test_strips_are_those_that_scipy_finds(seed: int, height: int, width: int, b
     for _ in range(bars):  # most of them at a side
         turned = ink if random.random() < 0.5 else ink.T
         turned = turned[::-1] if random.random() < 0.5 else turned
-        top, left = random.integers(0, 2), random.integers(0, turned.shape[1])
+        top, left = random.integers(0, 5), random.integers(0, turned.shape[1])
         turned[top : top + random.integers(1, 8), left : left + random.integers(1, 90)] = True
     expected = ink.copy()
-    deepest = min(height // RIM, width // RIM, STRIP_DEPTH)
+    most, strip_shape, line_part, line_shape = EDGE_RULES
+    deepest = min(height // RIM, width // RIM, most)
     for side in (expected, expected[::-1], expected.T, expected.T[::-1]) if deepest else ():
         labels, count = ndimage.label(side[: deepest + 1], np.ones((3, 3)))
         for i in range(1, count + 1):
             strip = labels == i
             deep = np.flatnonzero(strip[:, deepest + 1 : -deepest - 1].any(1))
             long = np.flatnonzero(strip.any(0))
-            if len(deep) and deep[0] == 0 and deep[-1] < deepest and np.ptp(long) + 1 >= STRIP_SHAPE * (deep[-1] + 1):
+            if len(deep) and deep[0] == 0 and deep[-1] < deepest and np.ptp(long) + 1 >= strip_shape * (deep[-1] + 1):
                 side[: deepest + 1][strip] = False
-    rim = min(height, width) // RIM
-    for side in (expected, expected[::-1], expected.T, expected.T[::-1]) if rim else ():
-        depth = [next((row for row in range(rim + 1) if not column[row]), rim + 1) for column in side.T]
-        for _, stretch in groupby(enumerate(depth), key=lambda at: at[1] > 0):
-            columns, depths = zip(*stretch, strict=True)
-            usual = int(np.median(depths))
-            if 0 < usual <= rim and len(depths) >= BAR_SHAPE * usual:
-                for column, deep in zip(columns, depths, strict=True):
-                    side[: min(deep, usual), column] = False
+        labels, count = ndimage.label(side[:deepest], np.ones((3, 3)))
+        for i in range(1, count + 1):
+            line = labels == i
+            length = np.ptp(np.flatnonzero(line.any(0))) + 1
+            if length >= line_part * side.shape[1] and length >= line_shape * line.sum() / length:
+                side[:deepest][line] = False
     before = ink.copy()
     assert np.array_equal(drop_edge_strips(ink), expected)
     assert np.array_equal(ink, before)
@@ -76,7 +72,18 @@ def test_a_frame_goes_as_a_whole() -> None:
     assert drop_edge_strips(ink).sum() == 1000
     ink[60:64, :18] = True  # writing that touches it stays
     left = drop_edge_strips(ink)
-    assert left[60:64, 4:18].all() and left.sum() == 1000 + 4 * 14
+    assert left[60:64, 8:18].all() and left.sum() == 1000 + 4 * 10
+
+
+def test_a_line_beside_a_side_goes_and_writing_that_crosses_it_stays() -> None:
+    ink = np.zeros((300, 400), bool)
+    ink[20:140, 391:394] = True  # a fold
+    ink[60:64, 330:398] = True
+    left = drop_edge_strips(ink)
+    assert not left[20:60, 388:].any() and not left[64:140, 388:].any()
+    assert left.sum() == 4 * 58  # up to the rim, 12 pixels deep
+    ink[66:] = False  # no longer than a letter may be
+    assert np.array_equal(drop_edge_strips(ink), ink)
 
 
 def test_writing_cut_off_by_a_side_stays() -> None:
@@ -86,3 +93,14 @@ def test_writing_cut_off_by_a_side_stays() -> None:
     narrow = np.zeros((20, 300), bool)  # a line of writing, cut out of its page
     narrow[2:18, :2] = True
     assert np.array_equal(drop_edge_strips(narrow), narrow)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 60), st.sampled_from([0.0, 0.02, 0.3, 0.5, 1.0]))
+def test_the_height_of_letters_is_that_of_scipys_boxes(seed: int, height: int, width: int, share: float) -> None:
+    ndimage = pytest.importorskip("scipy.ndimage")
+    ink = np.random.default_rng(seed).random((height, width)) < share
+    boxes = ndimage.find_objects(ndimage.label(ink, np.ones((3, 3)))[0])
+    heights = sorted(rows.stop - rows.start for rows, _ in boxes)
+    each = [h for h in heights for _ in range(h)]  # as often as it is high
+    assert letter_height(ink) == (each[(len(each) - 1) // 2] if each else 0)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..atomic import atomic
-from ..components import BAR_SHAPE, STRIP_DEPTH, STRIP_SHAPE, drop_edge_strips
+from ..components import EDGE_RULES, drop_edge_strips
 from ..errors import BadModel, UnknownName
 from ..page import RIM, PageNumbers
 from ..windows import Gray, Ink, Surface
@@ -52,7 +52,7 @@ class Model:
         """Same digest, same results: of the weights and of what the description says of how they are used."""
         used = [self.about[n] for n in ("architecture", "windows", "k", "r", "constants", "scaling", "sha256")]
         if self.doubts_rim:
-            used.append([RIM, BED, STRIP_DEPTH, STRIP_SHAPE, BAR_SHAPE])
+            used.append([RIM, BED, *EDGE_RULES])
         return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
 
     @cached_property
