@@ -82,7 +82,6 @@ class Row:
     prepare: Callable[[Image.Image], Image.Image]
     settings: tuple[str, ...] = ()
     own: bool = False  # one of Tesseract's own methods
-    times: int = 1  # how many times the resolution of the scan
 
 
 def rows(models: Sequence[str]) -> list[Row]:
@@ -99,7 +98,8 @@ def rows(models: Sequence[str]) -> list[Row]:
         Row("sauvola", binarized(method="sauvola")),
         *(Row(name, binarized(model=name)) for name in models if name != DEFAULT_MODEL),
         Row(default, binarized()),
-        Row("default model, --enlarge 2", binarized(enlarge=2), times=2),
+        Row("default model, --enlarge 2", binarized(enlarge=2)),
+        Row("default model, --enlarge auto", binarized(enlarge="auto")),
         Row("default model, --keep-gray", lambda page: Image.fromarray(normalize(page, threads=1))),
     ]
 
@@ -112,10 +112,10 @@ def tesseract_version() -> str:
         sys.exit("ocr.py: tesseract is not installed: apt install tesseract-ocr tesseract-ocr-{deu,fra,script-frak}")
 
 
-def read(image: Image.Image, page: dict[str, Any], row: Row, cache: Path) -> str:
+def read(image: Image.Image, dpi: int | None, page: dict[str, Any], row: Row, cache: Path) -> str:
     """Tesseract's text of an image, from the cache where it is there."""
     command = ["tesseract", "stdin", "stdout", "-l", page["tesseract_lang"]]
-    command += ["--dpi", str(page["dpi"] * row.times)] if page["dpi"] else []
+    command += ["--dpi", str(dpi)] if dpi else []
     for setting in row.settings:
         command += ["-c", setting]
     told = json.dumps([tesseract_version(), command, image.mode, image.size])
@@ -190,7 +190,9 @@ def measure(folder: Path, wanted: Sequence[Row], paddings: Sequence[int], cache:
                 for row in wanted:
                     if (row.label, page["id"]) not in prepared:
                         prepared[row.label, page["id"]] = row.prepare(scan)
-                    text = read(padded(prepared[row.label, page["id"]], by * row.times), page, row, cache)
+                    image = prepared[row.label, page["id"]]
+                    times = image.width // scan.width
+                    text = read(padded(image, by * times), page["dpi"] and page["dpi"] * times, page, row, cache)
                     wrong, _ = errors(text, truth, bool(page.get("case_insensitive")))
                     lines.write(json.dumps([row.label, row.own, page["id"], by, wrong]) + "\n")
                 lines.flush()

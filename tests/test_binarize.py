@@ -101,6 +101,22 @@ def test_an_enlarged_page_is_a_larger_page() -> None:
         assert np.array_equal(normalize(GRAY, enlarge=2, **what), normalize(large, **what))
 
 
+@pytest.mark.parametrize(("height", "times"), [(4, 1), (5, 2), (14, 2), (15, 1)])
+@pytest.mark.parametrize("what", [{"method": "otsu"}, {"method": "otsu", "invert": "yes"}])
+def test_pages_with_small_letters_are_doubled(height: int, times: int, what: dict[str, str]) -> None:
+    gray = np.full((90, 120), 240, np.uint8)
+    for top in range(5, 70, 20):
+        for left in range(5, 110, 6):
+            gray[top : top + height, left : left + 3] = 20
+    gray[2, ::2] = 20  # specks, more of them than letters
+    gray = 255 - gray if "invert" in what else gray
+    ink = binarize(gray, enlarge="auto", **what)
+    assert np.array_equal(ink, binarize(gray, enlarge=times, **what))
+    assert ink.shape == (90 * times, 120 * times)
+    assert np.array_equal(normalize(gray, enlarge="auto", **what), normalize(gray, enlarge=times, **what))
+    assert np.array_equal(threshold(gray, enlarge="auto", **what), threshold(gray, enlarge=times, **what))
+
+
 def test_options_are_checked() -> None:
     with pytest.raises(UsageError, match="not both"):
         binarize(GRAY, model="original", method="otsu")

@@ -15,8 +15,9 @@ import numpy as np
 
 from . import net
 from .components import despeckle as drop_specks
+from .components import letter_height
 from .errors import MissingExtra, UnknownName, UsageError
-from .options import QUALITY, VERB_OPTIONS, Method, validate
+from .options import QUALITY, SMALL_LETTERS, VERB_OPTIONS, Method, validate
 from .page import PageNumbers, enlarged, to_gray
 from .windows import Gray, Ink, Surface, box_sum, run_bands
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .net import Model
 
 DEFAULT_MODEL = "swift"
+_TIMES = 2  # of enlarge="auto"
 
 
 class Binarizer:
@@ -43,7 +45,7 @@ class Binarizer:
         self.invert: str = verb["invert"]
         self.despeckle: int = verb["despeckle"]
         self.quality: str = verb["quality"]
-        self.enlarge: int = verb["enlarge"]
+        self.enlarge: int | str = verb["enlarge"]
         self.threads: int | None = verb["threads"]
         params = {n: v for n, v in options.items() if n not in names}
         self.method: Method | None = None
@@ -63,13 +65,26 @@ class Binarizer:
         return self.method.name if self.method else self.model.name  # type: ignore[union-attr]
 
     @property
+    def most(self) -> int:
+        """How many times a page is enlarged at most."""
+        return _TIMES if isinstance(self.enlarge, str) else self.enlarge
+
+    @property
     def has_surface(self) -> bool:
         """Whether ink is ``gray < threshold`` for some surface."""
         return self.method is None or self.method.surface
 
     def __call__(self, image: Any) -> Ink:
         """Ink of the page: new bool (H, W), True = ink; H and W are those of the page times ``enlarge``."""
-        gray, numbers = self.prepare(image)
+        page = to_gray(image)
+        if self.enlarge == "auto":
+            ink = self._ink(page)
+            if not _small(ink):
+                return ink
+        return self._ink(enlarged(page, self.most))
+
+    def _ink(self, page: Gray) -> Ink:
+        gray, numbers = self._dark_on_light(page)
         if numbers.blank:
             return np.zeros(gray.shape, bool)
         if self.method is not None and self.method.fused and not self.strength:
@@ -97,7 +112,11 @@ class Binarizer:
 
     def prepare(self, image: Any) -> tuple[Gray, PageNumbers]:
         """The page's gray, enlarged and inverted if need be, and its page-wide numbers."""
-        gray = enlarged(to_gray(image), self.enlarge)
+        page = to_gray(image)
+        plain = self.enlarge == "auto" and not _small(self._ink(page))
+        return self._dark_on_light(page if plain else enlarged(page, self.most))
+
+    def _dark_on_light(self, gray: Gray) -> tuple[Gray, PageNumbers]:
         numbers = PageNumbers.of(gray)
         if self.invert == "yes" or (self.invert == "auto" and numbers.light_on_dark(gray)):
             gray = 255 - gray
@@ -129,6 +148,10 @@ class Binarizer:
             tiles = self.model.tiles(gray, numbers, self.threads)  # type: ignore[union-attr]
         for core, part in tiles:
             yield core, strengthen(part, self.strength, numbers) if self.strength else part
+
+
+def _small(ink: Ink) -> bool:
+    return letter_height(ink) in SMALL_LETTERS
 
 
 def _method(name: str, params: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
@@ -163,14 +186,15 @@ def strengthen(surface: Surface, strength: float, numbers: PageNumbers) -> Surfa
 
 
 def binarize(image: Any, *, model: str | None = None, method: str | None = None, strength: float = 0.0,
-             invert: str = "auto", despeckle: int = 0, quality: str = QUALITY.default, enlarge: int = 1,
+             invert: str = "auto", despeckle: int = 0, quality: str = QUALITY.default, enlarge: int | str = 1,
              threads: int | None = None, **params: Any) -> Ink:  # fmt: skip
     """Ink of a page: a new bool array (H, W), True = ink, for arrays and PIL images alike.
 
     image : see `sauvolanet.page.to_gray`.
     model, method : a model's name or path, or a classic method's name; neither means the default model.
     strength : −1 … 1, heavier ink with +. invert : "auto", "yes" or "no". despeckle : drop specks up to this size.
-    quality : "best" averages over flips. enlarge : the page is made this many times larger first, and so is the ink.
+    quality : "best" averages over flips. enlarge : the page is made this many times larger first, and so is the ink;
+        "auto" doubles pages with small letters.
     threads : bands of rows; the result never depends on it.
     params : the method's own options, as in ``binarize(page, method="nick", window=25)``.
     """

@@ -19,6 +19,7 @@ class Option:
     """One option: its name, type, default, range or choices, and a whole sentence of help.
 
     ``type`` is int, float, str or bool. ``odd`` asks for an odd int (a window). A default of None means "not given".
+    ``words`` are taken as they are, in place of a number that is found by looking at the page.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Option:
     choices: tuple[str, ...] = ()
     help: str = ""
     odd: bool = False
+    words: tuple[str, ...] = ()
 
     def parse(self, value: Any) -> Any:
         """The value in the option's own type, or a UsageError that says what was expected.
@@ -37,6 +39,8 @@ class Option:
         """
         if value is None and self.default is None:
             return None
+        if isinstance(value, str) and value in self.words:
+            return value
         try:
             result = self._convert(value)
         except (TypeError, ValueError, OverflowError):
@@ -76,12 +80,12 @@ class Option:
         if self.odd:
             kind = "an odd whole number"
         if self.low is not None and self.high is not None:
-            return f"{kind} from {self.low:g} to {self.high:g}"
-        if self.low is not None:
-            return f"{kind}, at least {self.low:g}"
-        if self.high is not None:
-            return f"{kind}, at most {self.high:g}"
-        return kind
+            kind = f"{kind} from {self.low:g} to {self.high:g}"
+        elif self.low is not None:
+            kind = f"{kind}, at least {self.low:g}"
+        elif self.high is not None:
+            kind = f"{kind}, at most {self.high:g}"
+        return " or ".join((kind, *self.words))
 
 
 def validate(options: Iterable[Option], given: Mapping[str, Any], what: str) -> dict[str, Any]:
@@ -148,9 +152,12 @@ DESPECKLE = Option("despeckle", int, 0, 0, 10_000,
                    help="Drop 8-connected specks of ink of at most this many pixels.")  # fmt: skip
 QUALITY = Option("quality", str, "fast", choices=("fast", "best"),
                  help="best averages the model over flipped copies of the page: slower, slightly more accurate.")  # fmt: skip
-ENLARGE = Option("enlarge", int, 1, 1, 4,
-                 help="Enlarge the page this many times first, for scans whose strokes are only one or two pixels wide; "
-                      "the result has that many times the resolution.")  # fmt: skip
+# heights in pixels that can be read, but close up or break in ink of that resolution
+SMALL_LETTERS = range(5, 15)
+ENLARGE = Option("enlarge", int, 1, 1, 4, words=("auto",),
+                 help="Enlarge the page this many times first, for scans of low resolution; the result has that many "
+                      f"times the resolution. auto doubles it where letters are {SMALL_LETTERS[0]} to {SMALL_LETTERS[-1]} "
+                      "pixels high.")  # fmt: skip
 THREADS = Option("threads", int, None, 1, 1024,
                  help="Threads for one page; without it all cores are used. The result never depends on it.")  # fmt: skip
 MAX_PIXELS = Option("max_pixels", int, 500_000_000, 1, None,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+
+from sauvolanet.files import binarize_many
 
 
 @pytest.fixture
@@ -32,6 +35,18 @@ def scans(tmp_path: Path, gray: np.ndarray) -> Path:
         name = f"box/{i}.png" if i % 3 == 2 else f"{i}.png"
         Image.fromarray(page).save(folder / name, dpi=(300, 300))
     return folder
+
+
+@pytest.fixture
+def run() -> Callable[..., list[dict[str, Any]]]:
+    """A batch with Otsu's method, unless options say otherwise: its rows."""
+    return lambda inputs, output, **options: list(binarize_many(inputs, output, **{"method": "otsu", **options}))
+
+
+@pytest.fixture
+def statuses() -> Callable[[list[dict[str, Any]]], list[str]]:
+    """What became of the pages, sorted."""
+    return lambda rows: sorted(row["status"] for row in rows)
 
 
 @pytest.fixture

@@ -17,17 +17,12 @@ from PIL import Image, ImageCms
 
 import sauvolanet
 from sauvolanet.errors import OutputError, UsageError
-from sauvolanet.files import binarize_many, folders, plan_batch, pool
+from sauvolanet.files import binarize_many, folders, pool
 from sauvolanet.files.batch import Worker
 from sauvolanet.files.read import open_document
 
-
-def run(inputs: Any, output: Any, **options: Any) -> list[dict[str, Any]]:
-    return list(binarize_many(inputs, output, **{"method": "otsu", **options}))
-
-
-def statuses(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(row["status"] for row in rows)
+Run = Callable[..., list[dict[str, Any]]]
+Statuses = Callable[[list[dict[str, Any]]], list[str]]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -37,7 +32,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_results_and_rows(scans: Path, tmp_path: Path, jobs: int) -> None:
+def test_results_and_rows(scans: Path, tmp_path: Path, jobs: int, run: Run, statuses: Statuses) -> None:
     rows = run(scans, tmp_path / "ink", jobs=jobs)
     assert {row["output"] for row in rows} == {"0.png", "1.png", "box/2.png", "3.png", "4.png", "box/5.png"}
     for row in rows:
@@ -52,7 +47,7 @@ def test_results_and_rows(scans: Path, tmp_path: Path, jobs: int) -> None:
 
 
 @pytest.mark.parametrize("format", ["png", "tiff", "pdf"])
-def test_bytes_do_not_depend_on_jobs_or_threads(scans: Path, tmp_path: Path, format: str) -> None:
+def test_bytes_do_not_depend_on_jobs_or_threads(scans: Path, tmp_path: Path, format: str, run: Run) -> None:
     for name, options in {"a": {}, "b": {"jobs": 2}, "c": {"threads": 3}}.items():
         run(scans, tmp_path / name, format=format, **options)
     assert contents(tmp_path / "a") == contents(tmp_path / "b") == contents(tmp_path / "c")
@@ -65,7 +60,7 @@ def make_book(path: Path, gray: np.ndarray, pages: int = 4) -> Path:
 
 
 @pytest.mark.parametrize("suffix", [".tif", ".pdf"])
-def test_a_book_stays_a_book(gray: np.ndarray, tmp_path: Path, suffix: str) -> None:
+def test_a_book_stays_a_book(gray: np.ndarray, tmp_path: Path, suffix: str, run: Run) -> None:
     book = make_book(tmp_path / "book.tif", gray)
     rows = run(book, tmp_path / f"ink{suffix}")
     assert [row["page"] for row in rows] == [1, 2, 3, 4]
@@ -83,7 +78,7 @@ def test_a_book_stays_a_book(gray: np.ndarray, tmp_path: Path, suffix: str) -> N
 @pytest.mark.parametrize("suffix", [".tif", ".pdf"])
 @pytest.mark.parametrize("dpi", [150, None])
 def test_an_enlarged_page_keeps_its_physical_size(
-    gray: np.ndarray, tmp_path: Path, suffix: str, dpi: int | None
+    gray: np.ndarray, tmp_path: Path, suffix: str, dpi: int | None, run: Run
 ) -> None:
     Image.fromarray(gray).save(tmp_path / "page.png", **({"dpi": (dpi, dpi)} if dpi else {}))
     before = run(tmp_path / "page.png", tmp_path / f"plain{suffix}")
@@ -103,6 +98,27 @@ def test_an_enlarged_page_keeps_its_physical_size(
     assert row["status"] == "failed" and "--max-pixels" in row["error"]
 
 
+@pytest.mark.parametrize("dpi", [(150, 150), None])
+def test_pages_of_a_book_are_enlarged_each_by_itself(
+    gray: np.ndarray, tmp_path: Path, dpi: Any, run: Run, statuses: Statuses
+) -> None:
+    small = np.full_like(gray, 230)
+    for top in range(5, 100, 20):
+        small[top : top + 9, 5:80:4] = 30
+    first, second = Image.fromarray(gray), Image.fromarray(small)
+    first.save(tmp_path / "book.tif", save_all=True, append_images=[second], **({"dpi": dpi} if dpi else {}))
+    assert statuses(run(tmp_path / "book.tif", tmp_path / "large.pdf", enlarge="auto")) == ["done"] * 2
+    with (
+        (tmp_path / "large.pdf").open("rb") as file,
+        open_document(file, "large.pdf", dpi=300, max_pixels=10**7) as document,
+    ):
+        pages = [document.page(i) for i in range(2)]
+    assert [page.gray.shape for page in pages] == [(120, 90), (240, 180)]
+    plain = 150 if dpi else 300
+    for page, times in zip(pages, (1, 2), strict=True):
+        assert page.dpi == pytest.approx((plain * times, plain * times), rel=1e-3)
+
+
 def resolution(path: Path) -> tuple[float, float]:
     """Dots per inch as another library reads them."""
     if path.suffix == ".png":
@@ -119,7 +135,7 @@ def resolution(path: Path) -> tuple[float, float]:
 
 @pytest.mark.parametrize("output", [".png", ".tif", ".pdf"])
 @pytest.mark.parametrize("input", [".png", ".jpg", ".tif", ".bmp", ".webp", ".pdf"])
-def test_resolution_is_kept(gray: np.ndarray, tmp_path: Path, input: str, output: str) -> None:
+def test_resolution_is_kept(gray: np.ndarray, tmp_path: Path, input: str, output: str, run: Run) -> None:
     exif = Image.Exif()
     exif[0x011A], exif[0x011B], exif[0x0128] = 300.0, 200.0, 2  # where WebP has it
     options = {".webp": {"exif": exif}}.get(input, {"dpi": (300, 200)})
@@ -130,7 +146,9 @@ def test_resolution_is_kept(gray: np.ndarray, tmp_path: Path, input: str, output
 
 
 @pytest.mark.parametrize("input", [".jpg", ".tif", ".png", ".webp"])
-def test_profile_and_metadata_do_not_survive_but_the_description(gray: np.ndarray, tmp_path: Path, input: str) -> None:
+def test_profile_and_metadata_do_not_survive_but_the_description(
+    gray: np.ndarray, tmp_path: Path, input: str, run: Run
+) -> None:
     exif = Image.Exif()
     exif[0x010E], exif[0x010F] = "a letter", "SECRET maker"
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -154,7 +172,7 @@ def test_profile_and_metadata_do_not_survive_but_the_description(gray: np.ndarra
 @pytest.mark.parametrize("rotation", [0, 90])
 @pytest.mark.parametrize("content", [b"q 90.5 0 0 120.3 0 0 cm /I0 Do Q", b"10 10 30 30 re f"], ids=["scan", "drawing"])
 def test_pdf_pages_keep_their_size(
-    gray: np.ndarray, make_pdf: Callable[..., bytes], tmp_path: Path, content: bytes, rotation: int
+    gray: np.ndarray, make_pdf: Callable[..., bytes], tmp_path: Path, content: bytes, rotation: int, run: Run
 ) -> None:
     (tmp_path / "a.pdf").write_bytes(make_pdf([gray], (90.5, 120.3), content, b"/Rotate %d" % rotation))
     run(tmp_path / "a.pdf", tmp_path / "ink.pdf", dpi=100)
@@ -163,7 +181,9 @@ def test_pdf_pages_keep_their_size(
     assert size == pytest.approx([120.3, 90.5] if rotation else [90.5, 120.3], abs=0.001)
 
 
-def test_a_book_becomes_numbered_pages_and_resumes_by_page(gray: np.ndarray, tmp_path: Path) -> None:
+def test_a_book_becomes_numbered_pages_and_resumes_by_page(
+    gray: np.ndarray, tmp_path: Path, run: Run, statuses: Statuses
+) -> None:
     book, ink = make_book(tmp_path / "book.tif", gray), tmp_path / "ink"
     rows = run(book, f"{ink}/")
     assert [row["output"] for row in rows] == [f"book-000{i}.png" for i in (1, 2, 3, 4)]
@@ -183,7 +203,9 @@ def damage_second_page(book: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_one_bad_page_does_not_stop_the_others(gray: np.ndarray, scans: Path, tmp_path: Path, jobs: int) -> None:
+def test_one_bad_page_does_not_stop_the_others(
+    gray: np.ndarray, scans: Path, tmp_path: Path, jobs: int, run: Run
+) -> None:
     damage_second_page(make_book(scans / "book.tif", gray))
     (scans / "3.png").write_bytes((scans / "3.png").read_bytes()[:150])
     (scans / "empty.jpg").touch()
@@ -197,7 +219,7 @@ def test_one_bad_page_does_not_stop_the_others(gray: np.ndarray, scans: Path, tm
     assert not [name for name in contents(tmp_path / "ink") if name.endswith(".part")]
 
 
-def test_a_book_with_a_bad_page_is_not_written_in_part(gray: np.ndarray, tmp_path: Path) -> None:
+def test_a_book_with_a_bad_page_is_not_written_in_part(gray: np.ndarray, tmp_path: Path, run: Run) -> None:
     book = make_book(tmp_path / "book.tif", gray)
     damage_second_page(book)
     rows = run(book, tmp_path / "ink.pdf")
@@ -221,88 +243,14 @@ def test_pages_of_a_book_are_told_before_their_rows(gray: np.ndarray, tmp_path: 
     rows.close()
 
 
-def test_what_exists_is_not_replaced(scans: Path, tmp_path: Path) -> None:
-    ink = tmp_path / "ink"
-    ink.mkdir()
-    (ink / "0.png").write_text("mine")
-    rows = run(scans, ink)
-    (failed,) = [row for row in rows if row["status"] == "failed"]
-    assert (
-        failed["error"]
-        == f"{ink}/0.png exists and was not made from this input with these options; --force replaces it"
-    )
-    assert (ink / "0.png").read_text() == "mine"
-    run(scans, ink, force=True)
-    assert (ink / "0.png").read_bytes()[:4] == b"\x89PNG"
-
-
-@pytest.mark.parametrize("change", ["options", "input", "output"])
-def test_finished_means_nothing_changed(scans: Path, tmp_path: Path, change: str) -> None:
-    ink = tmp_path / "ink"
-    run(scans, ink)
-    options = {}
-    if change == "options":
-        options = {"strength": 0.1}
-    elif change == "input":
-        os.utime(scans / "0.png", (1, 1))
-    else:
-        (ink / "0.png").write_text("other")
-    rows = {row["output"]: row["status"] for row in run(scans, ink, **options)}
-    assert rows["0.png"] == "failed"
-    assert set(rows.values()) == ({"failed"} if change == "options" else {"failed", "skipped"})
-
-
-def test_an_input_is_never_replaced(scans: Path) -> None:
+def test_an_input_is_never_replaced(scans: Path, run: Run) -> None:
     before = contents(scans)
     (row,) = run([scans / "0.png"], scans, force=True)
     assert "would replace its own input" in row["error"]
     assert contents(scans) == before
 
 
-def test_crash_between_journal_and_rename(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row without its file, and half a line at the end of the journal: the page is done again."""
-    ink = tmp_path / "ink"
-    run(scans, ink)
-    (ink / "1.png").rename(ink / ".1.png.part")
-    with (ink / ".sauvolanet/journal.jsonl").open("a") as file:
-        file.write('{"input": "hal')
-    assert statuses(run(scans, ink)) == ["done"] + ["skipped"] * 5
-    assert statuses(run(scans, ink)) == ["skipped"] * 6
-    assert not list(ink.glob(".*.part"))
-
-
-@pytest.mark.parametrize("options", [{}, {"jobs": 2}, {"format": "tiff"}, {"shard": (1, 1)}], ids=str)
-def test_two_runs_at_once_know_each_others_results(scans: Path, tmp_path: Path, options: dict[str, Any]) -> None:
-    plan_batch(scans, tmp_path / "ink", shard_size=6, method="otsu", format=options.get("format"))
-    first = binarize_many(scans, tmp_path / "ink", method="otsu", **options)
-    rows = [next(first)]
-    assert "failed" not in statuses(run(scans, tmp_path / "ink", **{**options, "jobs": 1}))
-    rows += first
-    assert len(rows) == 6
-    assert "failed" not in statuses(rows)
-
-
-def test_the_journal_is_on_disk_before_the_result(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not Path("/proc/self/fd").exists():
-        pytest.skip("no /proc to tell which file is flushed")
-    ink, real, appeared = tmp_path / "ink", os.fsync, []
-
-    def fsync(descriptor: int) -> None:
-        if Path(f"/proc/self/fd/{descriptor}").readlink().name == "journal.jsonl":
-            appeared.append(len(list(ink.rglob("*.png"))))
-        real(descriptor)
-
-    monkeypatch.setattr(folders.os, "fsync", fsync)
-    run(scans, ink)
-    assert (appeared[0], appeared[-1]) == (0, 6)  # with the first page, then now and then, and at the end
-    appeared.clear()
-    monkeypatch.setattr(folders, "_SYNC_SECONDS", -1)
-    ink.rename(tmp_path / "old")
-    run(scans, ink)
-    assert appeared == [0, 1, 2, 3, 4, 5, 6]
-
-
-def test_blank_and_tiny_pages(tmp_path: Path) -> None:
+def test_blank_and_tiny_pages(tmp_path: Path, run: Run) -> None:
     Image.new("L", (1, 1), 0).save(tmp_path / "dot.png")
     Image.new("L", (50, 40), 200).save(tmp_path / "blank.png")
     for format, suffix in {"png": ".png", "tiff": ".tif", "pdf": ".pdf"}.items():
@@ -315,7 +263,7 @@ def test_blank_and_tiny_pages(tmp_path: Path) -> None:
             assert (gray == 255).all()
 
 
-def test_keep_gray(gray: np.ndarray, tmp_path: Path) -> None:
+def test_keep_gray(gray: np.ndarray, tmp_path: Path, run: Run) -> None:
     shaded = (gray * np.linspace(0.7, 1, 90)).astype(np.uint8)
     Image.fromarray(shaded).save(tmp_path / "a.png")
     run(tmp_path / "a.png", tmp_path / "b.png", keep_gray=True)
@@ -323,14 +271,14 @@ def test_keep_gray(gray: np.ndarray, tmp_path: Path) -> None:
         assert (np.asarray(image) == sauvolanet.normalize(shaded, method="otsu")).all()
 
 
-def test_dry_run_writes_nothing(scans: Path, tmp_path: Path) -> None:
+def test_dry_run_writes_nothing(scans: Path, tmp_path: Path, run: Run, statuses: Statuses) -> None:
     (scans / "bad.png").write_text("x")
     rows = run(scans, tmp_path / "ink", dry_run=True)
     assert statuses(rows) == ["failed"] + ["planned"] * 6
     assert not (tmp_path / "ink").exists()
 
 
-def test_full_disk(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, statuses: Statuses) -> None:
     """A real file system of 64 KB where we may mount one, else a disk that says so."""
     ink = tmp_path / "ink"
     ink.mkdir()
@@ -362,13 +310,15 @@ def test_full_disk(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             subprocess.run(["umount", str(ink)], check=True)
 
 
-def test_a_name_the_file_system_refuses_concerns_one_page(scans: Path, tmp_path: Path) -> None:
+def test_a_name_the_file_system_refuses_concerns_one_page(
+    scans: Path, tmp_path: Path, run: Run, statuses: Statuses
+) -> None:
     (scans / "0.png").rename(scans / f"{'x' * 251}.png")
     assert statuses(run(scans, tmp_path / "ink")) == ["done"] * 5 + ["failed"]
 
 
 def test_a_killed_worker_costs_its_page(
-    gray: np.ndarray, scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gray: np.ndarray, scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, statuses: Statuses
 ) -> None:
     make_book(scans / "book.tif", gray, pages=3)
     monkeypatch.setenv("SAUVOLANET_TEST_KILL", "book.tif 2")
@@ -383,7 +333,7 @@ def test_a_killed_worker_costs_its_page(
 
 
 def test_a_worker_killed_in_a_book_fails_all_its_pages(
-    gray: np.ndarray, scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gray: np.ndarray, scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, statuses: Statuses
 ) -> None:
     make_book(scans / "book.tif", gray, pages=3)
     monkeypatch.setattr(pool, "_serve", _serve_and_die_in_a_book)
@@ -435,19 +385,19 @@ pool_serve = pool._serve
         ("ink", {"jobs": 0}, "jobs must be"),
     ],
 )
-def test_wrong_usage(scans: Path, tmp_path: Path, output: str, options: dict[str, Any], message: str) -> None:
+def test_wrong_usage(scans: Path, tmp_path: Path, output: str, options: dict[str, Any], message: str, run: Run) -> None:
     for source in ([scans / "0.png"], [scans / "0.png", scans / "1.png"]):
         with pytest.raises(UsageError, match=message):
             run(source, tmp_path / output, **options)
     assert not (tmp_path / "ink").exists()
 
 
-def test_several_inputs_need_a_folder(scans: Path, tmp_path: Path) -> None:
+def test_several_inputs_need_a_folder(scans: Path, tmp_path: Path, run: Run) -> None:
     with pytest.raises(UsageError, match="several inputs need a folder"):
         run(scans, tmp_path / "a.pdf")
 
 
-def test_rows_are_json_and_tell_options_apart(scans: Path, tmp_path: Path) -> None:
+def test_rows_are_json_and_tell_options_apart(scans: Path, tmp_path: Path, run: Run) -> None:
     hashes = {
         json.loads(json.dumps(run(scans / "0.png", tmp_path / f"{i}.png", **options)[0]))["options"]
         for i, options in enumerate([{}, {"strength": 0.5}, {"despeckle": 3}, {"keep_gray": True}, {"invert": "no"}])
@@ -455,7 +405,7 @@ def test_rows_are_json_and_tell_options_apart(scans: Path, tmp_path: Path) -> No
     assert len(hashes) == 5
 
 
-def test_memory_does_not_grow_with_pages(gray: np.ndarray, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_pages(gray: np.ndarray, tmp_path: Path, run: Run) -> None:
     """A few pages at a time: a book of 15 pages needs hardly more than one of 2, whatever overlaps."""
     import tracemalloc
 

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,8 @@ from sauvolanet.errors import BadData, RunFailed, UsageError
 from sauvolanet.files import binarize_many, plan_batch, run_shard, shards
 from sauvolanet.net.model import SHIPPED, _load
 
-
-def run(inputs: Any, output: Any, **options: Any) -> list[dict[str, Any]]:
-    return list(binarize_many(inputs, output, **{"method": "otsu", **options}))
-
-
-def statuses(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(row["status"] for row in rows)
+Run = Callable[..., list[dict[str, Any]]]
+Statuses = Callable[[list[dict[str, Any]]], list[str]]
 
 
 def results(folder: Path) -> dict[str, bytes]:
@@ -49,7 +44,7 @@ def test_shards_follow_from_the_list(scans: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_shares_make_the_whole(scans: Path, tmp_path: Path, jobs: int) -> None:
+def test_shares_make_the_whole(scans: Path, tmp_path: Path, jobs: int, run: Run, statuses: Statuses) -> None:
     parts = [run(scans, tmp_path / "ink", shard=(i, 4), jobs=jobs) for i in (1, 2, 3, 4)]
     outputs = Counter(row["output"] for rows in parts for row in rows)
     assert len(outputs) == 6
@@ -69,7 +64,7 @@ def test_marker_has_a_row_per_page(scans: Path, tmp_path: Path) -> None:
     assert len(list(marker.parent.glob("*.done"))) == 1
 
 
-def test_an_unfinished_shard_goes_on_where_it_stood(scans: Path, tmp_path: Path) -> None:
+def test_an_unfinished_shard_goes_on_where_it_stood(scans: Path, tmp_path: Path, statuses: Statuses) -> None:
     plan = plan_batch(scans, tmp_path / "ink", method="otsu", shard_size=6)
     run_shard(plan.root, plan.batch, 0)
     marker = tmp_path / "ink/.sauvolanet" / f"{plan.batch}/000000.done"
@@ -78,7 +73,7 @@ def test_an_unfinished_shard_goes_on_where_it_stood(scans: Path, tmp_path: Path)
     assert statuses(run_shard(plan.root, plan.batch, 0)) == ["done"] + ["skipped"] * 5
 
 
-def test_shards_of_one_process_share_the_model(scans: Path, tmp_path: Path) -> None:
+def test_shards_of_one_process_share_the_model(scans: Path, tmp_path: Path, statuses: Statuses) -> None:
     plan = plan_batch(scans, tmp_path / "ink", shard_size=3)
     _load.cache_clear()
     for shard in range(plan.shards):
@@ -86,7 +81,7 @@ def test_shards_of_one_process_share_the_model(scans: Path, tmp_path: Path) -> N
     assert _load.cache_info().misses == 1
 
 
-def test_the_caller_is_told_how_many_inputs_there_are(scans: Path, tmp_path: Path) -> None:
+def test_the_caller_is_told_how_many_inputs_there_are(scans: Path, tmp_path: Path, run: Run) -> None:
     told: list[int] = []
     plan_batch(scans, tmp_path / "ink", method="otsu", shard_size=4)
     for share in (1, 2):
@@ -95,7 +90,7 @@ def test_the_caller_is_told_how_many_inputs_there_are(scans: Path, tmp_path: Pat
     assert told == [4, 2, 6]
 
 
-def test_a_finished_shard_is_looked_at(scans: Path, tmp_path: Path) -> None:
+def test_a_finished_shard_is_looked_at(scans: Path, tmp_path: Path, run: Run, statuses: Statuses) -> None:
     ink = tmp_path / "ink"
     plan_batch(scans, ink, method="otsu", shard_size=6)
     assert statuses(run(scans, ink, shard=(1, 1))) == ["done"] * 6
@@ -130,7 +125,9 @@ def test_a_model_is_found_from_other_folders(
     assert plan.settings.options["model"] == str(tmp_path / "mine.json")
 
 
-def test_failed_pages_of_a_finished_shard_are_tried_again(scans: Path, tmp_path: Path) -> None:
+def test_failed_pages_of_a_finished_shard_are_tried_again(
+    scans: Path, tmp_path: Path, run: Run, statuses: Statuses
+) -> None:
     good = (scans / "0.png").read_bytes()
     (scans / "0.png").write_bytes(b"bad")
     assert statuses(run(scans, tmp_path / "ink", shard=(1, 1))).count("failed") == 1
@@ -152,7 +149,7 @@ def test_a_shard_that_ends_every_worker_says_what_is_not_done(scans: Path, tmp_p
     assert len(rows) == 9
 
 
-def test_edited_manifest(scans: Path, tmp_path: Path) -> None:
+def test_edited_manifest(scans: Path, tmp_path: Path, run: Run, statuses: Statuses) -> None:
     plan_batch(scans, tmp_path / "ink", method="otsu")
     state = tmp_path / "ink/.sauvolanet"
     (lines,) = state.glob("manifest-*.list")
@@ -172,14 +169,14 @@ def test_edited_manifest(scans: Path, tmp_path: Path) -> None:
     assert statuses(run(scans, tmp_path / "ink", shard=(1, 1), force=True)) == ["done"] * 6
 
 
-def test_other_inputs_or_options(scans: Path, tmp_path: Path) -> None:
+def test_other_inputs_or_options(scans: Path, tmp_path: Path, run: Run) -> None:
     plan_batch(scans, tmp_path / "ink", method="otsu")
     for inputs, options in [(scans, {"strength": 0.5}), (scans / "box", {})]:
         with pytest.raises(UsageError, match="began with other inputs or options"):
             run(inputs, tmp_path / "ink", shard=(1, 1), **options)
 
 
-def test_shards_need_a_folder(scans: Path, tmp_path: Path) -> None:
+def test_shards_need_a_folder(scans: Path, tmp_path: Path, run: Run) -> None:
     with pytest.raises(UsageError, match="output folder"):
         run(scans / "0.png", tmp_path / "a.png", shard=(1, 1))
     with pytest.raises(UsageError, match="every machine"):
@@ -223,7 +220,7 @@ def test_workers_must_fit(answers: dict[str, Any], message: str) -> None:
         shards.check_workers(FakeClient(answers))  # type: ignore[arg-type]
 
 
-def test_a_client_does_all_shares(scans: Path, tmp_path: Path) -> None:
+def test_a_client_does_all_shares(scans: Path, tmp_path: Path, run: Run) -> None:
     with pytest.raises(UsageError, match="shard or client, not both"):
         run(scans, tmp_path / "ink", client=FakeClient({}), shard=(1, 2))
 
@@ -319,7 +316,9 @@ def running_cluster(tmp_path: Path, *workers: str) -> Iterator[tuple[str, list[s
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of distributed, not ours
-def test_a_cluster_that_loses_a_worker(cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path) -> None:
+def test_a_cluster_that_loses_a_worker(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path, run: Run, statuses: Statuses
+) -> None:
     address, (_, worker, _) = cluster
     pages = tmp_path / "pages"
     pages.mkdir()
@@ -353,7 +352,7 @@ def test_a_cluster_that_loses_a_worker(cluster: tuple[str, list[subprocess.Popen
     [("import sys; sys.modules['sauvolanet'] = None", "lacks sauvolanet"),
      ("import sauvolanet; sauvolanet.__version__ = '0.0.1'", "has sauvolanet 0.0.1")],
 )  # fmt: skip
-def test_a_worker_that_does_not_fit(worker: str, message: str, scans: Path, tmp_path: Path) -> None:
+def test_a_worker_that_does_not_fit(worker: str, message: str, scans: Path, tmp_path: Path, run: Run) -> None:
     with running_cluster(tmp_path, worker) as (address, _), shards.connect(address) as client:
         client.wait_for_workers(1, timeout=60)
         with pytest.raises(RunFailed, match=message):
@@ -364,7 +363,7 @@ def test_a_worker_that_does_not_fit(worker: str, message: str, scans: Path, tmp_
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_cluster_from_the_command_line(
-    cluster: tuple[str, list[subprocess.Popen[bytes]]], scans: Path, tmp_path: Path
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], scans: Path, tmp_path: Path, statuses: Statuses
 ) -> None:
     args = [sys.executable, "-m", "sauvolanet", "binarize", str(scans), "-o", str(tmp_path / "ink"), "--method", "otsu",
             "--scheduler", cluster[0], "--json"]  # fmt: skip

@@ -14,7 +14,7 @@ import tarfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,22 +23,17 @@ from PIL import Image
 
 from sauvolanet.cli import main
 from sauvolanet.errors import MissingExtra, OutputError, UsageError
-from sauvolanet.files import binarize_many, plan_batch, pool, run_shard, stores
+from sauvolanet.files import plan_batch, pool, run_shard, stores
 from sauvolanet.files.batch import Settings, Worker, run_batch
 from sauvolanet.files.inputs import Item
+
+Run = Callable[..., list[dict[str, Any]]]
+Statuses = Callable[[list[dict[str, Any]]], list[str]]
 
 fsspec = pytest.importorskip("fsspec")
 
 
-def run(inputs: Any, output: Any, **options: Any) -> list[dict[str, Any]]:
-    return list(binarize_many(inputs, output, **{"method": "otsu", **options}))
-
-
-def statuses(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(row["status"] for row in rows)
-
-
-def local_results(scans: Path, tmp_path: Path) -> dict[str, bytes]:
+def local_results(scans: Path, tmp_path: Path, run: Run) -> dict[str, bytes]:
     """The oracle: the same batch on disk."""
     return {row["output"]: (tmp_path / "local" / row["output"]).read_bytes() for row in run(scans, tmp_path / "local")}
 
@@ -53,10 +48,10 @@ def memory(scans: Path) -> Iterator[Any]:
     fs.store.clear()
 
 
-def test_memory_to_memory(memory: Any, scans: Path, tmp_path: Path) -> None:
+def test_memory_to_memory(memory: Any, scans: Path, tmp_path: Path, run: Run, statuses: Statuses) -> None:
     rows = run("memory://scans", "memory://ink", jobs=2)
     assert statuses(rows) == ["done"] * 6
-    expected = local_results(scans, tmp_path)
+    expected = local_results(scans, tmp_path, run)
     assert {name: memory.cat_file(f"/ink/{name}") for name in expected} == expected
     assert statuses(run("memory://scans", "memory://ink")) == ["skipped"] * 6
     memory.rm("/ink/box/2.png")
@@ -65,7 +60,7 @@ def test_memory_to_memory(memory: Any, scans: Path, tmp_path: Path) -> None:
     assert memory.cat_file("/ink/0.png") == b"another's"
 
 
-def test_patterns_and_single_files(memory: Any, tmp_path: Path) -> None:
+def test_patterns_and_single_files(memory: Any, tmp_path: Path, run: Run) -> None:
     assert {r["output"] for r in run("memory://scans/**/*.png", tmp_path / "a")} >= {"0.png", "box/2.png"}
     run("memory://scans/0.png", "memory://one/page.tif")
     assert memory.cat_file("/one/page.tif")[:2] == b"II"
@@ -73,19 +68,19 @@ def test_patterns_and_single_files(memory: Any, tmp_path: Path) -> None:
     assert "none.png: no such file" in row["error"]
 
 
-def test_output_inside_the_input_is_left_out(memory: Any) -> None:
+def test_output_inside_the_input_is_left_out(memory: Any, run: Run, statuses: Statuses) -> None:
     for expected in ("done", "skipped"):
         assert statuses(run("memory://scans", "memory://scans/ink")) == [expected] * 6
     with pytest.raises(UsageError, match="both input and output"):
         run("memory://scans", "memory://scans/")
 
 
-def test_output_inside_a_pattern_is_left_out(memory: Any) -> None:
+def test_output_inside_a_pattern_is_left_out(memory: Any, run: Run, statuses: Statuses) -> None:
     for expected in ("done", "skipped"):
         assert statuses(run("memory://scans/**/*.png", "memory://scans/ink")) == [expected] * 6
 
 
-def test_a_row_comes_when_its_result_is_there(memory: Any) -> None:
+def test_a_row_comes_when_its_result_is_there(memory: Any, statuses: Statuses) -> None:
     items = [Item(f"memory://scans/{i}.png", str(i)) for i in (0, 1, 3, 4)]
     rows = []
     for row in run_batch(items, "memory://ink", Settings({"method": "otsu"}), group=3):
@@ -95,7 +90,9 @@ def test_a_row_comes_when_its_result_is_there(memory: Any) -> None:
     assert len(memory.find("/ink/.sauvolanet/journal")) == 2  # three results, and the last
 
 
-def test_a_folder_that_may_not_be_listed_is_one_row(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_listed_is_one_row(
+    memory: Any, monkeypatch: pytest.MonkeyPatch, run: Run, statuses: Statuses
+) -> None:
     real = type(memory).ls
 
     def ls(self: Any, path: str, *args: Any, **options: Any) -> Any:
@@ -110,7 +107,7 @@ def test_a_folder_that_may_not_be_listed_is_one_row(memory: Any, monkeypatch: py
 
 
 def test_a_killed_worker_takes_no_finished_page_along(
-    scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, statuses: Statuses
 ) -> None:
     """A store that all processes share: fsspec's view of this machine's folders."""
     monkeypatch.setenv("FSSPEC_LOCAL_AUTO_MKDIR", "1")
@@ -142,7 +139,7 @@ pool_serve = pool._serve
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_archives_are_read(scans: Path, tmp_path: Path, kind: str) -> None:
+def test_archives_are_read(scans: Path, tmp_path: Path, kind: str, run: Run, statuses: Statuses) -> None:
     archive = tmp_path / f"scans.{kind}"
     if kind == "zip":
         with zipfile.ZipFile(archive, "w") as file:
@@ -153,7 +150,7 @@ def test_archives_are_read(scans: Path, tmp_path: Path, kind: str) -> None:
             for page in sorted(scans.rglob("*.png")):
                 file.add(page, page.relative_to(scans))
     rows = run(f"{kind}://::{archive}", tmp_path / "ink")
-    expected = local_results(scans, tmp_path)
+    expected = local_results(scans, tmp_path, run)
     assert {row["output"] for row in rows} == set(expected)
     assert all((tmp_path / "ink" / name).read_bytes() == data for name, data in expected.items())
     assert statuses(run(f"{kind}://::{archive}", tmp_path / "ink")) == ["skipped"] * 6
@@ -161,7 +158,9 @@ def test_archives_are_read(scans: Path, tmp_path: Path, kind: str) -> None:
         run(scans, f"{kind}://::{archive}")
 
 
-def test_http_fetches_what_was_named_and_nothing_else(scans: Path, tmp_path: Path) -> None:
+def test_http_fetches_what_was_named_and_nothing_else(
+    scans: Path, tmp_path: Path, run: Run, statuses: Statuses
+) -> None:
     pytest.importorskip("aiohttp")
     asked = []
 
@@ -179,10 +178,10 @@ def test_http_fetches_what_was_named_and_nothing_else(scans: Path, tmp_path: Pat
         server.shutdown()
     assert statuses(rows) == ["done", "failed"]
     assert set(asked) <= {"/0.png", "/missing.png"}
-    assert (tmp_path / "ink/0.png").read_bytes() == local_results(scans, tmp_path)["0.png"]
+    assert (tmp_path / "ink/0.png").read_bytes() == local_results(scans, tmp_path, run)["0.png"]
 
 
-def test_http_failures_are_told_apart(tmp_path: Path) -> None:
+def test_http_failures_are_told_apart(tmp_path: Path, run: Run) -> None:
     pytest.importorskip("aiohttp")
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -206,12 +205,12 @@ def test_http_failures_are_told_apart(tmp_path: Path) -> None:
     assert "no such file" not in down["error"]
 
 
-def test_unknown_protocol(tmp_path: Path) -> None:
+def test_unknown_protocol(tmp_path: Path, run: Run) -> None:
     with pytest.raises(UsageError, match="nosuch"):
         run("nosuch://a/b", tmp_path / "ink")
 
 
-def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sauvolanet\[store\]'"):
         run("s3://bucket/scans", tmp_path / "ink")
@@ -324,7 +323,7 @@ def test_a_bucket_that_may_not_be_read(
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_page_that_may_not_be_read_does_not_stop_the_others(
-    closed: type[Bucket], scans: Path, tmp_path: Path
+    closed: type[Bucket], scans: Path, tmp_path: Path, run: Run
 ) -> None:
     rows = run(["s3://closed/a.png", scans / "0.png"], tmp_path / "ink")
     assert {row["input"]: row["status"] for row in rows} == {
@@ -350,9 +349,9 @@ def test_a_bucket_that_may_not_be_written(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of botocore and aiohttp, not ours
-def test_s3_list_read_write_resume(s3: Any, scans: Path, tmp_path: Path) -> None:
+def test_s3_list_read_write_resume(s3: Any, scans: Path, tmp_path: Path, run: Run, statuses: Statuses) -> None:
     s3.put(f"{scans}/", "bucket/scans/", recursive=True)
-    expected = local_results(scans, tmp_path)
+    expected = local_results(scans, tmp_path, run)
     assert statuses(run("s3://bucket/scans", "s3://bucket/ink", jobs=2)) == ["done"] * 6
     s3.invalidate_cache()
     assert {name: s3.cat_file(f"bucket/ink/{name}") for name in expected} == expected
@@ -370,7 +369,7 @@ def test_s3_list_read_write_resume(s3: Any, scans: Path, tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_s3_killed_and_resumed(s3: Any, scans: Path, tmp_path: Path) -> None:
+def test_s3_killed_and_resumed(s3: Any, scans: Path, tmp_path: Path, run: Run, statuses: Statuses) -> None:
     s3.put(f"{scans}/", "bucket/scans/", recursive=True)
     args = [sys.executable, "-m", "sauvolanet", "binarize", "s3://bucket/scans", "-o", "s3://bucket/ink", "--method",
             "otsu"]  # fmt: skip
@@ -384,6 +383,6 @@ def test_s3_killed_and_resumed(s3: Any, scans: Path, tmp_path: Path) -> None:
     process.wait()
     rows = run("s3://bucket/scans", "s3://bucket/ink")
     assert "failed" not in statuses(rows)
-    expected = local_results(scans, tmp_path)
+    expected = local_results(scans, tmp_path, run)
     s3.invalidate_cache()
     assert {name: s3.cat_file(f"bucket/ink/{name}") for name in expected} == expected

@@ -117,7 +117,7 @@ class Worker:
                     file,
                     shown(item.input),
                     dpi=self.settings.dpi,
-                    max_pixels=self.settings.max_pixels // self.binarizer.enlarge**2,
+                    max_pixels=self.settings.max_pixels // self.binarizer.most**2,
                 ) as document,
             ):
                 row["pages"] = len(document)
@@ -191,15 +191,16 @@ class Worker:
     def _write(self, document: Document, row: Row, pages: Iterable[int]) -> list[Row]:
         def fill(file: IO[bytes]) -> list[Row]:
             rows = []
-            times = self.binarizer.enlarge
-            writer = FORMATS[self.settings.format][2](file, self.settings.dpi * times)
+            writer = FORMATS[self.settings.format][2](file, self.settings.dpi)
             for number in pages:
                 row["page"] = number  # the one to blame if this fails
                 begin = time.perf_counter()
                 page = document.page(number - 1)
                 gray = self.settings.keep_gray
                 pixels: Pixels = normalize(page.gray, **self.options) if gray else self.binarizer(page.gray)
-                writer.add(pixels, page.dpi and (page.dpi[0] * times, page.dpi[1] * times), page.description)
+                times = len(pixels) // len(page.gray)
+                dpi = page.dpi or writer.default_dpi
+                writer.add(pixels, dpi and (dpi[0] * times, dpi[1] * times), page.description)
                 seconds = round(time.perf_counter() - begin, 4)
                 rows.append({**row, "page": number, "status": "done", "seconds": seconds})
                 del page, pixels  # before the next one is read

@@ -25,12 +25,18 @@ Dpi = tuple[float, float] | None
 class Writer(Protocol):
     """Writes pages to a binary file: `add` each, then `close` once (the file itself stays open)."""
 
+    @property
+    def default_dpi(self) -> Dpi:
+        """Of pages whose resolution is not known; None if the format need not say one."""
+
     def add(self, pixels: Pixels, dpi: Dpi, description: str) -> None: ...
     def close(self) -> None: ...
 
 
 class PngWriter:
     """One page: 1-bit for ink, 8-bit for gray."""
+
+    default_dpi = None
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -60,6 +66,8 @@ class PngWriter:
 
 class TiffWriter:
     """Pages of a TIFF, one strip each: Group 4 with white as 0 for ink, deflate for gray."""
+
+    default_dpi = None
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -123,7 +131,8 @@ class PdfWriter:
     """
 
     def __init__(self, file: IO[bytes], default_dpi: float) -> None:
-        self.file, self.default_dpi = file, default_dpi
+        self.file = file
+        self.default_dpi = default_dpi, default_dpi
         self.places: dict[int, int] = {}  # object number -> position
         self.position = 0
         self.title = ""
@@ -132,7 +141,7 @@ class PdfWriter:
     def add(self, pixels: Pixels, dpi: Dpi, description: str) -> None:
         """pixels : ink (bool, True = ink, written black) or gray (uint8)."""
         height, width = pixels.shape
-        across, down = dpi or (self.default_dpi, self.default_dpi)
+        across, down = dpi or self.default_dpi
         wide, high = _number(width * 72 / across), _number(height * 72 / down)
         if pixels.dtype == bool:
             data = group4(pixels)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import logging
 from argparse import ArgumentParser
 from collections.abc import Generator
+from dataclasses import replace
+from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +36,8 @@ KEEP_GRAY = Option("keep_gray", bool, False,
                    help="Give OCR the gray page with its paper made white, not black and white.")  # fmt: skip
 PICTURES = Option("pictures", str, "keep", choices=("keep", "flatten"),
                   help="Keep visible pages with colour pictures, or make them 1-bit all the same.")  # fmt: skip
-OPTIONS = (*OF_ALL_HOSTS, ENLARGE)  # OCRmyPDF places text by the image's resolution, not by its pixels
+# OCRmyPDF places text by the image's resolution, not by its pixels; small letters are better read at twice the size
+OPTIONS = (*OF_ALL_HOSTS, replace(ENLARGE, default="auto"))
 _ALL = (FOR, *OPTIONS, KEEP_GRAY, PICTURES)
 _MADE = "sauvolanet"  # marks an image that this plugin has made
 
@@ -115,7 +118,7 @@ def filter_ocr_image(page: PageContext, image: Image.Image) -> Generator[None, I
     across, down = image.info["dpi"]
     # another plugin's image may not say its resolution; it shows the same page
     same_page = across * source.width / image.width, down * source.height / image.height
-    times = chosen["enlarge"]
+    times = _times(result.width * result.height, source)
     across, down = source.info.get("dpi", same_page)
     result.info.update({"dpi": (across * times, down * times), _MADE: True})
     return result
@@ -141,7 +144,8 @@ def filter_page_image(page: PageContext, image_filename: Path) -> Generator[None
             return source
         ink = shared_binarizer(**_verb(chosen))(image)
         dpi = image.info.get("dpi")
-        dpi = dpi and tuple(value * chosen["enlarge"] for value in dpi)
+        times = _times(ink.size, image)
+        dpi = dpi and tuple(value * times for value in dpi)
     target = source.with_name(f"{source.stem}-{_MADE}.tif")
     with target.open("w+b") as file:  # a private folder of this run: nobody else reads it meanwhile
         writer = TiffWriter(file)
@@ -154,6 +158,11 @@ def _chosen(options: OcrOptions) -> dict[str, Any]:
     """The plugin's options, or nothing where ``--sauvolanet-for`` was not given."""
     values = options.sauvolanet.model_dump()
     return values if values["for"] else {}
+
+
+def _times(pixels: int, page: Image.Image) -> int:
+    """How many times the page's resolution so many pixels are; its sides may have changed places (EXIF)."""
+    return isqrt(pixels // (page.width * page.height))
 
 
 def _verb(chosen: dict[str, Any]) -> dict[str, Any]:
