@@ -24,6 +24,7 @@ from sauvolanet.net.architecture import PAPER
 from sauvolanet.page import PageNumbers
 from sauvolanet.synth import page
 from sauvolanet.train import loop, record
+from sauvolanet.train.build import like_model
 from sauvolanet.train.loop import Run, fitted_steps, schedule
 from sauvolanet.train.settings import PRESETS, Settings, settings_from_json
 
@@ -38,6 +39,21 @@ def test_a_stopped_run_goes_on_to_the_same_weights(tiny: Settings, pairs: Path, 
     again.train()
     assert_same_weights(tmp_path / "whole", tmp_path / "parts")
     assert (tmp_path / "parts" / "log.csv").read_text().count("\n") == 3
+
+
+def test_a_taught_run_knows_its_teacher(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    settings = replace(tiny, teacher="swift-heldout", steps=6, validate_every=6, checkpoint_every=2)
+    Run(settings, pairs, tmp_path / "whole").train()
+    Run(settings, pairs, tmp_path / "parts").train(stop_after=3)
+    Run(settings, pairs, tmp_path / "parts").train()
+    assert_same_weights(tmp_path / "whole", tmp_path / "parts")
+    told = loop.open_run(tmp_path / "whole").model("mine").about["training"]
+    assert told["teacher"] == "swift-heldout" and told["partition"] == "unknown"
+    longer = Run(replace(settings, steps=8), pairs, tmp_path / "parts")
+    assert longer.teacher is not None
+    longer.teacher["digest"] = "of other weights"
+    with pytest.raises(UsageError, match="another swift-heldout taught"):
+        longer.train()
 
 
 @pytest.mark.slow
@@ -82,14 +98,15 @@ def test_fine_tuning_begins_where_the_model_is(tiny: Settings, pairs: Path, tmp_
     first = Run(tiny, pairs, tmp_path / "first")
     first.train()
     model = first.model("first")
-    second = Run(replace(tiny, rate=0.0, weight_decay=0.0, steps=1), pairs, tmp_path / "second")
+    still = replace(like_model(tiny, model), rate=0.0, weight_decay=0.0, steps=1)
+    second = Run(still, pairs, tmp_path / "second")
     second.start_from(model)
     second.train()
     gray, _ = page(300, kind="letter", height=160, width=192)
     numbers = PageNumbers.of(gray)
     apart = np.abs(second.model("second").surface(gray, numbers) - model.surface(gray, numbers))
     assert np.median(apart) < 1  # gray levels; the running statistics have moved by one small batch
-    frozen = Run(replace(tiny, rate=0.0, weight_decay=0.0, steps=1, frozen=True), pairs, tmp_path / "frozen")
+    frozen = Run(replace(still, frozen=True), pairs, tmp_path / "frozen")
     with pytest.raises(UsageError, match="--init"):
         frozen.train()
     frozen.start_from(model)
@@ -97,6 +114,29 @@ def test_fine_tuning_begins_where_the_model_is(tiny: Settings, pairs: Path, tmp_
     assert np.array_equal(frozen.model("frozen").surface(gray, numbers), model.surface(gray, numbers))
     with pytest.raises(UsageError, match="another architecture"):
         Run(PRESETS["paper"], pairs, tmp_path / "third").start_from(model)
+
+
+@pytest.mark.parametrize(("changes", "alpha"), [([], 5.176), (["--set", "alpha=6.0"], 6.0)])
+def test_alpha_is_the_models_unless_it_is_set(changes: list[str], alpha: float, pairs: Path, tmp_path: Path) -> None:
+    command = [
+        "train",
+        "--data",
+        str(pairs),
+        "--preset",
+        "paper",
+        "--init",
+        "original",
+        "--train",
+        "mine",
+        "--steps",
+        "1",
+    ]
+    assert main([*command, *SMALL, *changes, "--out", str(tmp_path)]) == 0
+    told = json.loads((tmp_path / "manifest.json").read_text())["settings"]
+    assert told["alpha"] == pytest.approx(alpha, abs=1e-3)
+    model = loop.open_run(tmp_path).model("mine")
+    assert model.about["alpha"] == pytest.approx(alpha, abs=1e-3)
+    assert model.about["k"] == pytest.approx(load("original").about["k"], abs=0.01)  # one step away
 
 
 def test_test_sets_are_scored_once_at_the_end(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
@@ -107,6 +147,9 @@ def test_test_sets_are_scored_once_at_the_end(tiny: Settings, pairs: Path, tmp_p
     scores = json.loads((tmp_path / "run" / "test.json").read_text())
     assert set(scores) == {"fm", "other"} and 0 <= scores["fm"] <= 100
     assert job.a_page() is not None and Run(tiny, "", tmp_path / "other").a_page() is None
+    (tmp_path / "empty").mkdir()
+    job.data = tmp_path / "empty"
+    assert job.a_page() is None  # the pages are gone, the folder is not
 
 
 def test_a_run_of_another_length_says_so(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
@@ -180,9 +223,15 @@ def test_a_damaged_manifest_is_named(tiny: Settings, pairs: Path, tmp_path: Path
         Run(tiny, pairs, tmp_path).train()
 
 
-@pytest.mark.parametrize(("command", "told"), [("a/b", "b"), ("--out=a/b", "--out=b"), ("--steps=2", "--steps=2")])
+@pytest.mark.parametrize(("command", "told"), [("a/b", "b"), ("--out=a/b", "--out=b"), ("teacher=a/b", "teacher=b"), ("--steps=2", "--steps=2")])  # fmt: skip
 def test_the_recorded_command_keeps_its_options(command: str, told: str) -> None:
     assert _without_folders(command) == told
+
+
+def test_another_programs_checkpoint_is_no_run(tmp_path: Path) -> None:
+    torch.save({"model": 1}, tmp_path / "checkpoint.pt")
+    with pytest.raises(BadData, match="not the checkpoint of a run"):
+        loop.open_run(tmp_path)
 
 
 def test_a_file_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,6 +280,7 @@ def test_minutes_are_counted_without_compilation() -> None:
     times = [30.0] * 10 + [0.5] * 30
     assert fitted_steps(10, 40, sum(times), times) == 40 + (600 - 315) * 2
     assert fitted_steps(1, 40, sum(times), times) == 41  # time is up already
+    assert fitted_steps(10, 2, 160, [100.0, 60.0]) == 2 + 7  # so slow that a quarter of the time was up
 
 
 def test_minutes_fix_the_length_and_shorten_the_warm_up(pairs: Path, tmp_path: Path) -> None:
@@ -239,10 +289,14 @@ def test_minutes_fix_the_length_and_shorten_the_warm_up(pairs: Path, tmp_path: P
     assert main(command) == 0
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
     steps = state["settings"]["steps"]
-    assert state["fitted"] and state["step"] == steps > 40
+    assert state["fitted"] and state["step"] == steps <= 40  # a quarter of so short a time is no time for forty
     assert state["settings"]["warmup"] == steps // 10
+    told = json.loads((tmp_path / "manifest.json").read_text())["settings"]
+    assert (told["steps"], told["warmup"]) == (steps, steps // 10)
     assert main(command) == 0  # the run is done, and known by its settings
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == steps
+    assert main([*command, "--steps", str(steps + 2)]) == 0  # it may be made longer all the same
+    assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == steps + 2
 
 
 def test_a_bad_validation_page_is_named_and_skipped(

@@ -13,9 +13,10 @@ pytest.importorskip("torch")
 
 from sauvolanet.datasets import check, find
 from sauvolanet.errors import BadData
+from sauvolanet.net import load
 from sauvolanet.page import PageNumbers
 from sauvolanet.synth import page
-from sauvolanet.train.patches import Patches, Sheet, _border, _headline, load_sheets
+from sauvolanet.train.patches import Patches, Sheet, _border, _headline, load_sheets, taught
 from sauvolanet.train.settings import Settings
 
 
@@ -34,6 +35,24 @@ def test_show_through_darkens_paper_and_leaves_the_truth(tiny: Settings) -> None
     assert changed >= 10
     small = [Sheet("mine", "s", *page(9, kind="letter", height=64, width=64))]
     assert Patches(small, plain)._show_through(np.random.default_rng(1), gray, 0.5).shape == gray.shape
+
+
+def test_a_teachers_ink_is_mixed_into_the_truth(tiny: Settings) -> None:
+    gray, truth = page(1, kind="letter", height=140, width=170)
+    sheet, teacher = Sheet("mine", "p", gray, truth), load("swift-heldout")
+    ink = teacher.writing(gray < teacher.surface(gray, PageNumbers.of(gray)))
+    assert (ink != truth).any()
+    assert np.array_equal(taught(sheet, teacher, 0.0).target, truth)
+    assert np.array_equal(taught(sheet, teacher, 1.0).target > 0.5, ink)
+    half = taught(sheet, teacher, 0.5)
+    assert half.target.min() >= 0 and half.target.max() <= 1
+    assert (half.target[truth] >= 0.5).all() and (half.target[~truth] <= 0.5).all()
+    for settings in (tiny, replace(tiny, rescale=1.0, border=1.0), replace(tiny, synthetic=1.0)):
+        target = Patches([half], settings).batch(1, range(3)).target
+        assert target.dtype == np.float16 and target.min() >= 0 and target.max() <= 1
+    unchanged = replace(tiny, rescale=0.0, headline=0.0, border=0.0, synthetic=0.0, flips=False, transpose=False)
+    soft, hard = (Patches([s], unchanged).batch(3, range(4)).target for s in (half, sheet))
+    assert hard.dtype == bool and np.array_equal(soft > 0.5, hard & (soft > 0.5)) and not np.array_equal(soft, hard)
 
 
 def test_beyond_the_border_of_a_page_there_is_no_ink() -> None:

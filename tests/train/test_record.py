@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from sauvolanet.train.record import partition_of, provenance
+from sauvolanet.train.record import partition_of, provenance, together
 from sauvolanet.train.settings import PRESETS
 
 
@@ -47,3 +47,9 @@ def test_weights_trained_on_a_part_of_what_they_know(train: tuple[str, ...], par
 
 def test_all_sets_hold_every_partition() -> None:
     assert partition_of(replace(PRESETS["swift"], train=("all",)), {"name": "m", "partition": "wide"}) == "all"
+    everything = {"name": "m", "partition": "all"}  # what has seen the test sets cannot be judged by them any more
+    assert partition_of(replace(PRESETS["swift"], train=("mine",)), everything) == "all"
+    assert partition_of(replace(PRESETS["swift"], leave_out=("DIBCO2011",)), everything) == "all"
+    assert together("wide", "all") == together("unknown", "all") == "all"
+    assert together("stated", "wide") == together("wide", "stated") == "wide"
+    assert together("stated", "unknown") == "unknown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,9 @@ from sauvolanet.train.settings import PRESETS, held_out_pages, settings_from_jso
      'scaling={"kind":"foo"}', 'scaling={"kind":"inner"}', 'scaling={"kind":"percentile","low":"x","high":9,"least":1}',
      'scaling={"kind":"percentile","low":90,"high":1,"least":1}', "architecture.windows=[8]", "architecture.windows=[]",
      "architecture.windows=[7,15]", 'architecture.windows=["a"]', "architecture.widths=[8]", 'architecture.refine=["a"]',
-     "architecture.dilations=[[1,0],[1,1],[1,1],[1,1]]"],
+     "architecture.dilations=[[1,0],[1,1],[1,1],[1,1]]", "architecture.features=[]", "rescale_range=[0.5,1000]",
+     'architecture.features=["gray","gray"]', 'architecture.constants=["a"]', "rescale_range=[1,Infinity]", "train=[1]",
+     "validate=[1]", "seed=100000000000000000000000"],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_named(change: str) -> None:
     name, _, value = change.partition("=")
@@ -46,12 +49,13 @@ def test_a_run_of_another_version_is_named() -> None:
 
 
 def test_settings_survive_json_and_take_changes() -> None:
-    for s in PRESETS.values():
+    for s in (*PRESETS.values(), replace(PRESETS["better"], teacher="swift-heldout", taught=0.3)):
         assert settings_from_json(json.loads(json.dumps(s.to_json()))) == s
     changed = with_changes(
         PRESETS["swift"], {"rate": "1e-3", "architecture.refine": "[8, 8]", "leave_out": "DIBCO2018"}
     )
     assert (changed.rate, changed.architecture.refine, changed.leave_out) == (1e-3, (8, 8), ("DIBCO2018",))
+    assert "taught" not in PRESETS["better"].to_json()  # what is known of runs without a teacher stays valid
     with pytest.raises(UsageError, match="did you mean"):
         with_changes(PRESETS["swift"], {"rat": "1"})
     with pytest.raises(UsageError, match="must be like"):

@@ -70,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
     model = load(args.init) if args.init else None
     # a model tells how it was made, not how its maker's folders are called
     words = [_without_folders(word) for word in sys.argv[1:]]
-    job = Run(_settings(args, model), args.data, args.out, "sauvolanet " + shlex.join(words))
+    command = "sauvolanet " + shlex.join(words)
+    job = Run(_settings(args, model), args.data, args.out, command, other_length=args.steps is not None)
     if model:
         job.start_from(model)
     try:
@@ -83,8 +84,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _without_folders(word: str) -> str:
-    """``a/b`` as ``b``, ``--out=a/b`` as ``--out=b``; other words stay."""
-    option, sign, path = word.partition("=") if word.startswith("--") else ("", "", word)
+    """``a/b`` as ``b``, ``--out=a/b`` as ``--out=b``, ``teacher=a/b`` as ``teacher=b``; other words stay."""
+    option, sign, path = word.partition("=")
+    if os.sep in option:  # no option, but a folder with "=" in its name
+        option, sign, path = "", "", word
     return option + sign + (Path(path).name if os.sep in path else path)
 
 

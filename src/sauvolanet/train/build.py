@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import torch
@@ -37,31 +36,28 @@ def calibrate(net: SauvolaNet, batch: Batch) -> None:
 
 
 def from_model(net: SauvolaNet, model: Model) -> None:
-    """Put a model's weights into a network; a folded normalisation still has to be calibrated."""
+    """Put a model's weights into a network; a folded normalisation still has to be calibrated.
+
+    α, k and r are those that the network was built with: `like_model` takes them from the model.
+    """
     state = net.state_dict()
     for layer, *_ in net.architecture.convolutions():
         key = f"convs.{layer.replace('.', '_')}"
         state[f"{key}.weight"] = torch.from_numpy(model.weights[f"{layer}.weight"])
         state[f"{key}.beta"] = torch.from_numpy(model.weights[f"{layer}.bias"])
-    for name in ("k", "r"):
-        values = torch.tensor(model.about[name])
-        if net.sauvola.positive == "softplus":
-            values = torch.log(torch.expm1(values.clamp(min=1e-4)))  # a clamped k may be zero
-        state[f"sauvola.raw_{name}"] = values
-    state["raw_alpha"] = torch.tensor(math.log(model.about["alpha"]))
     net.load_state_dict(state)
 
 
 def folded(s: Settings, model: Model) -> SauvolaNet:
     """The network of a model as it runs: a normalisation that is folded in changes nothing any more."""
-    net = build(replace(s, frozen=True))
+    net = build(replace(like_model(s, model), frozen=True))
     from_model(net, model)
     return net
 
 
 def like_model(s: Settings, model: Model) -> Settings:
-    """The settings with the network and the scaling of a model, to begin with its weights."""
-    if model.architecture != s.architecture:  # k and r are one per window
-        k, r = (tuple(model.about[name]) for name in ("k", "r"))
-        s = replace(s, architecture=model.architecture, k=k, r=r)
-    return replace(s, scaling=model.about["scaling"])
+    """The settings with the network, the scaling, α, k and r of a model, to begin with its weights."""
+    k, r = (tuple(model.about[name]) for name in ("k", "r"))
+    return replace(
+        s, architecture=model.architecture, scaling=model.about["scaling"], alpha=model.about["alpha"], k=k, r=r
+    )

@@ -51,7 +51,7 @@ def mean_of(model: Model, others: list[Model]) -> Model:
             raise UsageError(f"{model.name} and {other.name} differ in architecture or scaling and have no mean")
     all_of_them = [model, *others]
     weights = {n: np.stack([m.weights[n] for m in all_of_them]).mean(0) for n in model.weights}
-    about = {n: np.mean([m.about[n] for m in all_of_them], axis=0).tolist() for n in ("k", "r")}
+    about = {n: np.mean([m.about[n] for m in all_of_them], axis=0).tolist() for n in ("k", "r", "alpha")}
     training = {**model.about["training"], "mean_with": [other.name for other in others]}
     for other in others:
         training["partition"] = together(
@@ -87,6 +87,8 @@ def threshold_in_torch(net: SauvolaNet, gray: Gray, scaling: dict[str, Any]) -> 
 
 def difference(net: SauvolaNet, model: Model, gray: Gray) -> float:
     """The largest difference of T between torch and the runtime on a page; more than 1e-4 is a RunFailed."""
+    least = net.architecture.multiple
+    gray = np.pad(gray, [(0, max(least - n, 0)) for n in gray.shape], mode="symmetric")  # one text line may be lower
     expected = threshold_in_torch(net, gray, model.about["scaling"])
     gray = np.ascontiguousarray(gray[: expected.shape[0], : expected.shape[1]])
     numbers = PageNumbers.of(gray)

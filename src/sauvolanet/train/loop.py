@@ -6,6 +6,7 @@ weights, bit for bit, as one that was never interrupted (on one kind of processo
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import math
@@ -22,8 +23,8 @@ from tqdm import tqdm
 
 from .. import datasets, metrics
 from ..atomic import atomic
-from ..errors import BadData, RunFailed, UsageError
-from ..net.model import Model
+from ..errors import BadData, InputError, RunFailed, UsageError
+from ..net.model import Model, load
 from ..page import PageNumbers
 from . import optimizers, record
 from .build import build, calibrate, from_model
@@ -31,7 +32,7 @@ from .export import to_model
 from .feed import Feed
 from .interrupts import Interrupts, Stopped
 from .loss import LOSSES
-from .patches import Batch, Patches, load_sheets, usable
+from .patches import Batch, Patches, Sheet, load_sheets, taught, usable
 from .settings import Settings, settings_from_json
 from .split import pages_of_the_end, split
 
@@ -41,8 +42,11 @@ CHECKPOINT = "checkpoint.pt"
 class Run:
     """A training run in its folder: make it, `train` it, `model` it."""
 
-    def __init__(self, settings: Settings, data: str | Path, folder: str | Path, command: str = "") -> None:
+    def __init__(self, settings: Settings, data: str | Path, folder: str | Path, command: str = "",
+                 other_length: bool = False) -> None:  # fmt: skip
+        """other_length : ``settings.steps`` counts even where ``minutes`` has fixed the length of the run before."""
         self.folder, self.data = Path(folder), Path(data)
+        self.other_length = other_length
         self.settings = settings
         self.command = command
         self.step, self.seconds = 0, 0.0
@@ -50,6 +54,7 @@ class Run:
         self.calibrate = False  # whether weights with a folded normalisation have just been put in
         self.fitted = False  # whether --minutes has fixed the number of steps
         self.origin: dict[str, str] | None = None  # name and partition of the model that the run began with
+        self.teacher: dict[str, str] | None = None  # name, partition and digest of the model that teaches
         self.history: list[dict[str, Any]] = []
         self.losses: list[float] = []  # since the last row of the log
         self.rank, self.world = _join()
@@ -79,7 +84,7 @@ class Run:
             )
         from_model(self.net, model)
         self.calibrate = model.architecture.norm == "batch" and not self.settings.frozen
-        self.origin = {"name": model.name, "partition": model.about["training"].get("partition", "unknown")}
+        self.origin = record.known_of(model)
 
     # -- the loop ------------------------------------------------------------------------------------------------
 
@@ -96,7 +101,7 @@ class Run:
         if s.frozen and self.origin is None:
             raise UsageError("a run with frozen normalisation needs weights to begin with: --init MODEL")
         test = pages_of_the_end(s, self.data)
-        patches, validation = self._pages()
+        patches, training, validation = self._pages()
         if self.calibrate:
             calibrate(self.net, patches.batch(0, range(CALIBRATION_PATCHES)))
         if not self.step:
@@ -123,9 +128,11 @@ class Run:
                 bar.set_postfix({"loss": f"{loss:.4f}", "patches/s": rate}, refresh=False)
                 bar.update()
                 self.losses.append(loss)
-                if minutes and len(times) == MEASURE_STEPS and not self.fitted:
+                if minutes and not self.fitted and self._measured(minutes, times):
                     self._fit(minutes, times)
                     bar.total = self.settings.steps
+                    if self.rank == 0:
+                        self._write_manifest(training, validation)
                 last = self.step == self.settings.steps
                 to_validate = self._to_validate()
                 if to_validate or self.step % s.checkpoint_every == 0:
@@ -144,11 +151,13 @@ class Run:
     def _to_validate(self) -> bool:
         return self.step % self.settings.validate_every == 0 or self.step == self.settings.steps
 
-    def _pages(self) -> tuple[Patches, list[datasets.Page]]:
-        """What the steps draw from, and the pages to validate on; those that cannot be used are named and skipped."""
+    def _pages(self) -> tuple[Patches, list[datasets.Page], list[datasets.Page]]:
+        """What the steps draw from, its pages and those to validate on; what cannot be used is named and skipped."""
         s = self.settings
         training, validation = split(s, self.data)
         sheets = load_sheets(training, s.colour > 0, s.patch, self._say)
+        if s.teacher:
+            sheets = self._teach(load(s.teacher), sheets)
         loaded = {(sheet.set, sheet.id) for sheet in sheets}
         training = [p for p in training if (p.set, p.id) in loaded]
         if self.step:
@@ -161,8 +170,20 @@ class Run:
         if self.rank == 0:
             validation = usable(validation, self._say)
             if not self.step or self.longer or record.read_manifest(self.folder) is None:
-                record.write_manifest(self.folder, s, self.command, training, validation, self.origin)
-        return Patches(sheets, s), validation
+                self._write_manifest(training, validation)
+        return Patches(sheets, s), training, validation
+
+    def _write_manifest(self, training: list[datasets.Page], validation: list[datasets.Page]) -> None:
+        record.write_manifest(self.folder, self.settings, self.command, training, validation, self.origin, self.teacher)
+
+    def _teach(self, teacher: Model, sheets: list[Sheet]) -> list[Sheet]:
+        """The pages with the teacher's ink in their targets."""
+        known = record.known_of(teacher) | {"digest": teacher.digest}
+        if self.step and self.teacher != known:
+            raise UsageError(f"{self.folder} holds a run that another {teacher.name} taught; use another --out")
+        self.teacher = known
+        bar = tqdm(sheets, f"ink of {teacher.name}", unit="page", disable=self.rank > 0, leave=False)
+        return [taught(sheet, teacher, self.settings.taught) for sheet in bar]
 
     def _say(self, text: str) -> None:
         if self.rank == 0:
@@ -183,11 +204,11 @@ class Run:
         self.net.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            gray, mean, deviation, seen, truth, share = (
+            gray, mean, deviation, seen, target, share = (
                 torch.from_numpy(v).to(self.device) for v in vars(batch).values()
             )
             threshold = net(gray, mean, deviation, seen)
-            loss = loss_of(gray, threshold, truth, self.net.alpha, share) / len(batches)
+            loss = loss_of(gray, threshold, target, self.net.alpha, share) / len(batches)
             loss.backward()
             total += loss.item()
         total = self._mean(total)
@@ -219,6 +240,9 @@ class Run:
             "seed": s.seed, "steps": self.step, "patches": self.step * s.batch, "command": self.command,
             "data_sha256": seen["data_sha256"], "versions": record.versions(),
         }  # fmt: skip
+        if self.teacher is not None:
+            training["teacher"] = self.teacher["name"]
+            training["partition"] = record.together(training["partition"], self.teacher["partition"])
         begun = f", starting from {self.origin['name']}" if self.origin else " from scratch"
         return to_model(
             self.average, name, s.scaling, training, source or f"trained with sauvolanet{begun}", licence, copyright
@@ -243,11 +267,10 @@ class Run:
     def a_page(self) -> Path | None:
         """A page that the run watched or learnt from, if its data are where they were."""
         manifest = record.read_manifest(self.folder) or {}
-        known = (
-            {f"{p.set}/{p.id}": p.image for p in datasets.find(self.data)}
-            if self.data.name and self.data.is_dir()
-            else {}
-        )
+        known: dict[str, Path] = {}
+        if self.data.name:
+            with contextlib.suppress(InputError):
+                known = {f"{p.set}/{p.id}": p.image for p in datasets.find(self.data)}
         pages = [*manifest.get("validation_pages", ()), *manifest.get("train_pages", ())]
         return next((known[page] for page in pages if page in known), None)
 
@@ -262,7 +285,7 @@ class Run:
             "settings": self.settings.to_json(), "step": self.step, "seconds": self.seconds, "history": self.history,
             "net": self.net.state_dict(), "average": self.average.state_dict(), "optimizers": [o.state_dict() for o in self.optimizers],
             "command": self.command, "fitted": self.fitted, "origin": self.origin, "losses": self.losses,
-            "data": str(self.data.resolve()),
+            "teacher": self.teacher, "data": str(self.data.resolve()),
         }  # fmt: skip
         data = io.BytesIO()  # torch reports a failed write in its own way
         torch.save(state, data)
@@ -278,8 +301,11 @@ class Run:
             raise UsageError(
                 f"{self.folder} holds a run with other settings ({', '.join(different)}); use another --out"
             )
-        if state["fitted"]:  # --minutes fixed the length; otherwise a run may be made longer or shorter
+        asked = self.settings.steps
+        if state["fitted"]:  # --minutes fixed the length
             self.settings, self.fitted = old, True
+            if self.other_length:
+                self.settings = replace(old, steps=asked)
         self.step, self.seconds, self.history = state["step"], state["seconds"], state["history"]
         self.losses = state.get("losses", [])
         self.net.load_state_dict(state["net"])
@@ -295,19 +321,28 @@ class Run:
             self.command = f"{state['command']}; from step {self.step} on: {self.command}"
         else:
             self.command = state["command"]
-        self.origin = state.get("origin")
+        self.origin, self.teacher = state.get("origin"), state.get("teacher")
+
+    def _measured(self, minutes: float, times: list[float]) -> bool:
+        """Whether enough steps were made to know how long a step takes; the first process decides, by its own clock."""
+        enough = len(times) == MEASURE_STEPS or (len(times) > 1 and sum(times) > 15 * minutes)
+        return bool(self._of_first(int(enough)))
 
     def _fit(self, minutes: float, times: list[float]) -> None:
         """Fix the length of the run; the first process decides, by its own clock."""
-        steps = fitted_steps(minutes, self.step, self.seconds, times)
-        if self.world > 1:
-            decided = torch.tensor([steps], device=self.device)
-            torch.distributed.broadcast(decided, 0)
-            steps = int(decided)
+        steps = self._of_first(fitted_steps(minutes, self.step, self.seconds, times))
         warmup = min(self.settings.warmup, steps // 10)
         every = min(self.settings.validate_every, max(steps // 10, 1))
         self.settings = replace(self.settings, steps=steps, warmup=warmup, validate_every=every)
         self.fitted = True
+
+    def _of_first(self, value: int) -> int:
+        """What the first process says."""
+        if self.world == 1:
+            return value
+        decided = torch.tensor([value], device=self.device)
+        torch.distributed.broadcast(decided, 0)
+        return int(decided)
 
     def _any(self, asked: bool) -> bool:
         """Whether any process was asked: all of them must stop after the same step."""
@@ -373,7 +408,7 @@ def check_batch(s: Settings, world: int) -> None:
 
 def fitted_steps(minutes: float, step: int, seconds: float, times: list[float]) -> int:
     """How many steps a run of so many minutes has, after ``step`` steps that took ``seconds``, the latest ``times``."""
-    timed = times[UNTIMED_STEPS:]
+    timed = times[min(UNTIMED_STEPS, len(times) // 2) :]
     return step + max(int((minutes * 60 - seconds) * len(timed) / sum(timed)), 1)
 
 
@@ -400,11 +435,14 @@ def schedule(step: int, s: Settings) -> float:
 def read_checkpoint(folder: Path) -> dict[str, Any]:
     """A run's checkpoint; one that cannot be read is a BadData."""
     try:
-        return torch.load(folder / CHECKPOINT, map_location="cpu", weights_only=True)
+        state = torch.load(folder / CHECKPOINT, map_location="cpu", weights_only=True)
     except (FileNotFoundError, NotADirectoryError):
         raise BadData(f"{folder}: no {CHECKPOINT} there") from None
     except Exception as problem:
         raise BadData(f"{folder / CHECKPOINT}: damaged ({type(problem).__name__})") from None
+    if not isinstance(state, dict) or not state.keys() >= {"settings", "step", "net", "average", "optimizers"}:
+        raise BadData(f"{folder / CHECKPOINT}: not the checkpoint of a run")
+    return state
 
 
 def open_run(folder: str | Path) -> Run:

@@ -8,9 +8,12 @@ from torch import Tensor
 
 
 def hinge(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, share: Tensor) -> Tensor:
-    """The paper's loss: mean of max(1 − α · (D − T) · B, 0), B = +1 for paper and −1 for ink (truth: True = ink)."""
-    sign = 1 - 2 * truth.float()
-    return F.relu(1 - alpha * (gray - threshold) * sign).mean()
+    """The paper's loss: mean of max(1 − α · (D − T) · B, 0), B = +1 for paper and −1 for ink (truth: True = ink).
+
+    A truth between 0 and 1 is a mixture of both: so is its loss.
+    """
+    margin, ink = alpha * (gray - threshold), truth.float()
+    return ((1 - ink) * F.relu(1 - margin) + ink * F.relu(1 + margin)).mean()
 
 
 def dice(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, share: Tensor) -> Tensor:

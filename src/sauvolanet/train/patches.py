@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ..datasets import Page, read_gray, read_image, read_truth
 from ..errors import BadData, InputError, UsageError
 from ..net.buffers import Array
 from ..net.features import features, page_numbers, page_scale, shown, statistics
+from ..net.model import Model
 from ..page import PageNumbers
 from ..windows import Gray, Ink
 from .settings import Settings
@@ -29,12 +30,21 @@ LUMA = np.array([0.299, 0.587, 0.114])
 
 @dataclass(frozen=True)
 class Sheet:
-    """A page in memory: gray (H, W) or colour (H, W, 3) uint8, and its truth (True = ink)."""
+    """A page in memory: gray (H, W) or colour (H, W, 3) uint8, its truth (True = ink), and what a teacher makes of both.
+
+    mixture : of the truth and a teacher's ink, float16, 1 = ink; None without a teacher.
+    """
 
     set: str
     id: str
     pixels: np.ndarray
     truth: Ink
+    mixture: np.ndarray | None = None
+
+    @property
+    def target(self) -> np.ndarray:
+        """What is to be learnt."""
+        return self.truth if self.mixture is None else self.mixture
 
     @cached_property
     def share(self) -> float:
@@ -50,13 +60,13 @@ class Sheet:
 
 @dataclass
 class Batch:
-    """What the network reads, the truth, and how much of the patch's page is ink; arrays of N patches."""
+    """What the network reads, what it is to learn, and how much of the patch's page is ink; arrays of N patches."""
 
     gray: Array
     mean: Array
     deviation: Array
     features: Array
-    truth: Ink
+    target: np.ndarray
     share: Array
 
 
@@ -98,6 +108,17 @@ def _load(page: Page, colour: bool, least: int) -> Sheet:
     return Sheet(page.set, page.id, pixels, truth)
 
 
+def taught(sheet: Sheet, teacher: Model, part: float) -> Sheet:
+    """The sheet with so large a part of its truth replaced by the teacher's ink, as sure as the teacher is of it."""
+    gray = _mix(sheet.pixels, LUMA)
+    numbers = PageNumbers.of(gray)
+    surface = teacher.surface(gray, numbers)
+    logit = (surface - gray) * np.float32(teacher.about["alpha"] * teacher.scale(numbers).gain)
+    ink = gray < surface
+    sure = np.where(ink & ~teacher.writing(ink), 0, 1 / (1 + np.exp(-logit.clip(-30, 30))))
+    return replace(sheet, mixture=(sheet.truth * (1 - part) + sure * part).astype(np.float16))
+
+
 def _colours(path: Path) -> np.ndarray | None:
     """The page as it is to be read, (H, W, 3) uint8; None where it has no colours or cannot be decoded."""
     try:
@@ -124,38 +145,39 @@ class Patches:
             raise UsageError("every set has the weight 0 (set_weights); nothing is left to train on")
         self.share = np.array(weights) / sum(weights)
         self.margin = max(settings.architecture.windows) // 2
+        self.kind = sheets[0].target.dtype
 
     def batch(self, step: int, indices: range) -> Batch:
         """The patches of one step (a part of them when several processes share the step)."""
         parts = [self.patch(step, i) for i in indices]
         return Batch(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
 
-    def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, Ink, np.float32]:
-        """One patch: scaled gray, mean, deviation, features, truth, share of ink on its page."""
+    def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, np.ndarray, np.float32]:
+        """One patch: scaled gray, mean, deviation, features, target, share of ink on its page."""
         s = self.settings
         rng = np.random.default_rng([s.seed, step, index])
         if s.synthetic and rng.random() < s.synthetic:
-            gray, truth, (rows, columns), numbers, share = self._synthetic(rng)
+            gray, target, (rows, columns), numbers, share = self._synthetic(rng)
         else:
-            gray, truth, (rows, columns), numbers, share = self._cut(rng)
+            gray, target, (rows, columns), numbers, share = self._cut(rng)
         if s.patch_scaling:
             numbers = PageNumbers.of(gray[rows, columns])
         if s.flips:
             turn = rng.integers(4)
             if turn & 1:
-                gray, truth, columns = gray[:, ::-1], truth[:, ::-1], _mirror(columns, gray.shape[1])
+                gray, target, columns = gray[:, ::-1], target[:, ::-1], _mirror(columns, gray.shape[1])
             if turn & 2:
-                gray, truth, rows = gray[::-1], truth[::-1], _mirror(rows, gray.shape[0])
+                gray, target, rows = gray[::-1], target[::-1], _mirror(rows, gray.shape[0])
         if s.transpose and rng.random() < 0.5:
-            gray, truth, rows, columns = gray.T, truth.T, columns, rows
+            gray, target, rows, columns = gray.T, target.T, columns, rows
         scale = page_scale(numbers, s.scaling)
         gray = np.ascontiguousarray(shown(gray, scale))
         mean, deviation = statistics(gray, s.architecture.windows, scale, (rows, columns), 1)
         scaled = (gray[rows, columns] - np.float32(scale.low)) * np.float32(scale.gain)
         seen = features(s.architecture, scaled, mean, deviation, page_numbers(numbers, s.scaling))
-        return scaled, mean, deviation, seen, truth[rows, columns], np.float32(share)
+        return scaled, mean, deviation, seen, target[rows, columns].astype(self.kind), np.float32(share)
 
-    def _cut(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers, float]:
+    def _cut(self, rng: np.random.Generator) -> tuple[Gray, np.ndarray, tuple[slice, slice], PageNumbers, float]:
         """A region around a patch (the margin lets windows see beyond it), augmented, and where the patch lies in it."""
         s = self.settings
         of_set = self.sheets[list(self.sheets)[rng.choice(len(self.share), p=self.share)]]
@@ -178,25 +200,28 @@ class Patches:
         weights = LUMA
         if sheet.pixels.ndim == 3 and rng.random() < s.colour:
             weights = rng.dirichlet(LUMA * 6 + 0.6)
-        gray, truth = _mix(sheet.pixels[region], weights), sheet.truth[region]
+        gray, target = _mix(sheet.pixels[region], weights), sheet.target[region]
         numbers = PageNumbers.of(_mix(sheet.pixels[::4, ::4], weights))
         spot = (y - top, x - left)
         if side != s.patch:
             factor = s.patch / side
             size = (max(round(gray.shape[1] * factor), s.patch), max(round(gray.shape[0] * factor), s.patch))
             gray = np.asarray(Image.fromarray(gray).resize(size, Image.Resampling.BICUBIC))
-            coverage = Image.fromarray(truth.astype(np.uint8) * 255).resize(size, Image.Resampling.BICUBIC)
-            truth = np.asarray(coverage) >= 128
+            coverage = Image.fromarray((target * np.float16(255)).astype(np.uint8)).resize(
+                size, Image.Resampling.BICUBIC
+            )
+            target = np.asarray(coverage)
+            target = target >= 128 if sheet.mixture is None else target / np.float16(255)
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))
         if s.headline and rng.random() < s.headline:
-            gray, truth, numbers = _headline(rng, gray, truth, spot, s.patch, sheet.contrast, numbers)
+            gray, target, numbers = _headline(rng, gray, target, spot, s.patch, sheet.contrast, numbers)
         if s.show_through and rng.random() < s.show_through:
             gray = self._show_through(rng, gray, sheet.contrast)
         if s.border and rng.random() < s.border:
-            gray, truth, numbers = _border(rng, gray, truth, spot, s.patch, numbers)
+            gray, target, numbers = _border(rng, gray, target, spot, s.patch, numbers)
         gray, numbers = self._weather(rng, gray, numbers)
         place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
-        return gray, truth, place, numbers, sheet.share
+        return gray, target, place, numbers, sheet.share
 
     def _weather(self, rng: np.random.Generator, gray: Gray, numbers: PageNumbers) -> tuple[Gray, PageNumbers]:
         """Blur, tone and noise; the page's numbers follow the tone."""
@@ -236,7 +261,7 @@ class Patches:
         pale = np.float32(contrast * rng.uniform(0.1, 0.7))
         return np.rint(gray * (1 - np.clip(depth, 0, 1) * pale)).astype(np.uint8)
 
-    def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, Ink, tuple[slice, slice], PageNumbers, float]:
+    def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, np.ndarray, tuple[slice, slice], PageNumbers, float]:
         from ..synth import training_page
 
         side = self.settings.patch + 2 * self.margin
@@ -256,8 +281,8 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
     )
 
 
-def _border(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int, int], side: int,
-            numbers: PageNumbers) -> tuple[Gray, Ink, PageNumbers]:  # fmt: skip
+def _border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int,
+            numbers: PageNumbers) -> tuple[Gray, np.ndarray, PageNumbers]:  # fmt: skip
     """The page ends at a line through the patch; beyond it something dark lies, which is not ink.
 
     spot, side : the patch in the region. The page's numbers count what lies beyond as 1 to 20 % of the page, and at most
@@ -274,11 +299,11 @@ def _border(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int, i
     ground = np.clip(np.rint(ground + grain), 0, 255).astype(np.uint8)
     share = rng.uniform(0.01, 0.2)
     counted = _counted(numbers, ground, share, share * rng.uniform(0, 0.5))
-    return np.where(beyond, ground, gray), truth & ~beyond, counted
+    return np.where(beyond, ground, gray), np.where(beyond, False, target), counted
 
 
-def _headline(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int, int], side: int, contrast: float,
-              numbers: PageNumbers) -> tuple[Gray, Ink, PageNumbers]:  # fmt: skip
+def _headline(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int, contrast: float,
+              numbers: PageNumbers) -> tuple[Gray, np.ndarray, PageNumbers]:  # fmt: skip
     """Letters with strokes of 14 to 70 pixels, printed over the page with ink as dark as its own or darker.
 
     They end before the patch does: what is dark up to the end of an image is as a rule the scanner's bed or a desk.
@@ -301,7 +326,7 @@ def _headline(rng: np.random.Generator, gray: Gray, truth: Ink, spot: tuple[int,
     if letters.any():
         share = rng.uniform(0.01, 0.1)
         numbers = _counted(numbers, printed[letters], share, share)
-    return printed, truth | letters, numbers
+    return printed, np.where(letters, True, target), numbers
 
 
 def _counted(numbers: PageNumbers, more: Gray, share: float, inside: float) -> PageNumbers:

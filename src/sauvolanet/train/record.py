@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import platform
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from .. import __version__
 from ..atomic import atomic
 from ..datasets import Page, resolve
 from ..errors import BadData, UnknownName
+from ..net.model import Model
 from .settings import Settings
 
 LOG = "log.csv"
@@ -28,10 +30,12 @@ PARTITIONS = {"stated-train": "stated", "wide-train": "wide", "all": "all"}
 
 
 def write_manifest(folder: Path, settings: Settings, command: str, training: list[Page], validation: list[Page],
-                   origin: dict[str, str] | None) -> None:  # fmt: skip
+                   origin: dict[str, str] | None, teacher: dict[str, str] | None) -> None:  # fmt: skip
     """The manifest: what the run depends on, and the pages it uses; ``origin`` is the model it began with."""
+    if teacher:
+        settings = replace(settings, teacher=teacher["name"])  # not where somebody keeps it
     manifest = {
-        "settings": settings.to_json(), "command": command, "origin": origin, "versions": versions(),
+        "settings": settings.to_json(), "command": command, "origin": origin, "teacher": teacher, "versions": versions(),
         "data_sha256": checksum(training), "train_pages": [f"{p.set}/{p.id}" for p in training],
         "validation_pages": [f"{p.set}/{p.id}" for p in validation],
     }  # fmt: skip
@@ -78,9 +82,9 @@ def _set(page: str) -> str:
 
 def partition_of(s: Settings, origin: dict[str, str] | None) -> str:
     """Name of the partition; weights that began on another one have seen more than the run's own pages."""
-    own = PARTITIONS.get(" ".join(s.train), "unknown")
-    if s.leave_out or origin is None:
-        return "unknown" if s.leave_out else own
+    own = "unknown" if s.leave_out else PARTITIONS.get(" ".join(s.train), "unknown")
+    if origin is None:
+        return own
     before = origin["partition"]
     try:
         new = set(resolve(s.train)).difference(*(resolve([g]) for g, p in PARTITIONS.items() if p == before))
@@ -89,9 +93,19 @@ def partition_of(s: Settings, origin: dict[str, str] | None) -> str:
     return together(own, before) if new else before
 
 
+def known_of(model: Model) -> dict[str, str]:
+    """What a run remembers of a model that it began with or learns from."""
+    return {"name": model.name, "partition": model.about["training"].get("partition", "unknown")}
+
+
 def together(own: str, other: str) -> str:
-    """The partition of weights that come from two: the larger one where it contains the other."""
-    return own if other == own or (own == "all" and other in PARTITIONS.values()) else "unknown"
+    """The partition of weights that come from two: the larger one where it contains the other.
+
+    What has seen all sets stays so, whatever else it has seen: no public set can judge it.
+    """
+    if "all" in (own, other):
+        return "all"
+    return "wide" if {own, other} == {"stated", "wide"} else own if own == other else "unknown"
 
 
 def write_test(folder: Path, scores: dict[str, float]) -> None:

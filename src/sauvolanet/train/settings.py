@@ -52,6 +52,8 @@ class Settings:
     border: float = 0.0  # share of patches in which the page ends, and the scanner's bed or a desk begins
     headline: float = 0.0  # share of patches with letters as large as in a headline
     synthetic: float = 0.0  # share of patches cut from synthetic pages
+    teacher: str = ""  # a model whose ink, as sure as it is of it, is mixed into the truth of the pages
+    taught: float = 0.5  # its part of the mixture
     # optimisation
     steps: int = 8000
     batch: int = 32
@@ -92,9 +94,14 @@ class Settings:
             low, high, _ = (option.parse(self.scaling.get(name)) for name, option in _SCALING.items())
             if low >= high:
                 raise UsageError(f"setting scaling: low must be below high, not {low:g} and {high:g}")
-        numbers = [v for v in self.rescale_range if isinstance(v, (int, float)) and v > 0]
+        numbers = [v for v in self.rescale_range if isinstance(v, (int, float)) and 0.1 <= v <= 10]
         if len(self.rescale_range) != 2 or sorted(numbers) != list(self.rescale_range):
-            raise UsageError(f"setting rescale_range must be like [0.7, 1.5], not {list(self.rescale_range)}")
+            raise UsageError(
+                f"setting rescale_range must be like [0.7, 1.5], from 0.1 to 10, not {list(self.rescale_range)}"
+            )
+        for name in ("train", "validate", "leave_out", "test"):
+            if not all(isinstance(value, str) for value in getattr(self, name)):
+                raise UsageError(f"setting {name} must be names of sets, not {list(getattr(self, name))}")
         windows, multiple = len(self.architecture.windows), self.architecture.multiple
         for name in ("k", "r"):
             value = getattr(self, name)
@@ -107,17 +114,18 @@ class Settings:
             raise UsageError(f"setting patch must be a multiple of {multiple} for this network, not {self.patch}")
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """All settings; those of a teacher where there is one, so that what was known of other runs stays valid."""
+        return {n: v for n, v in asdict(self).items() if self.teacher or n not in ("teacher", "taught")}
 
 
 _CHOICES = {"loss": ("hinge", "dice", "page"), "optimizer": ("adam", "muon"), "positive": ("clamp", "softplus")}
 _WHOLE = {"seed": 0, "patch": 32, "steps": 1, "batch": 1, "accumulate": 1, "warmup": 0, "validate_every": 1,
           "checkpoint_every": 1}  # fmt: skip
 _SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline",
-           "synthetic", "decay", "average")  # fmt: skip
+           "synthetic", "taught", "decay", "average")  # fmt: skip
 _FROM = {"rate": 0, "weight_decay": 0, "epsilon": 0, "clip": 0, "alpha": 1e-3}
 _NUMBERS = {
-    **{name: Option(f"setting {name}", int, 0, low) for name, low in _WHOLE.items()},
+    **{name: Option(f"setting {name}", int, 0, low, 2**31) for name, low in _WHOLE.items()},
     **{name: Option(f"setting {name}", float, 0.0, 0, 1) for name in _SHARES},
     **{name: Option(f"setting {name}", float, 0.0, low) for name, low in _FROM.items()},
 }
