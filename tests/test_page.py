@@ -165,6 +165,14 @@ def test_numbers_of_a_page_worked_out_by_hand() -> None:
     assert numbers.inner.extremes() == (10, 200)  # too small a page to have a rim
 
 
+@pytest.mark.parametrize("times", [1, 10**8])
+def test_otsus_threshold_does_not_depend_on_the_number_of_pixels(times: int) -> None:
+    counts = np.zeros(256, np.int64)
+    counts[[10, 100, 200]] = 2 * times, times, 2 * times
+    # between the classes n0 n1 (m1 - m0)²: 2 · 3 (166.67 - 10)² = 147267 or 3 · 2 (200 - 40)² = 153600
+    assert PageNumbers(counts).otsu() == 101
+
+
 def test_the_rim_of_a_page_is_a_25th_of_each_side() -> None:
     page = np.full((100, 50), 200, np.uint8)
     page[:4] = page[-4:] = 3
@@ -191,11 +199,25 @@ def test_a_sheet_on_a_dark_desk_is_not_white_on_black() -> None:
 
 
 @pytest.mark.slow
+def test_few_words_are_the_ink_of_their_page() -> None:
+    """Their level, found by hand: of 40 pixels at 40 and 20 at 50 on 100,000 of paper the median is 40."""
+    counts = np.zeros(256, np.int64)
+    counts[[40, 50, 229, 230, 231]] = 40, 20, 30_000, 40_000, 30_000
+    numbers = PageNumbers(counts)
+    assert numbers.sparse_ink(0.5) == numbers.sparse_ink(0.1) == 40 and not numbers.blank
+    assert numbers.sparse_ink(0.05) is None  # there is more of it than that
+    counts[[40, 50]], counts[[200, 205]] = 0, (40, 20)
+    assert PageNumbers(counts).sparse_ink(0.5) is None and PageNumbers(counts).blank  # too pale
+    counts[[200, 205]] = 0
+    assert PageNumbers(counts).sparse_ink(0.5) is None and PageNumbers(counts).blank
+
+
 def test_no_page_of_the_sets_is_blank_or_inverted(data: Path) -> None:
     for page in find(data / "documents"):
         gray = read_gray(page)
         numbers = PageNumbers.of(gray)
         assert not numbers.blank, page
+        assert numbers.inner.sparse_ink(0.5) is None, page  # of no set the scale of a page with few words
         assert not numbers.light_on_dark(gray), page
 
 

@@ -26,6 +26,8 @@ GRAY, _ = page(5, kind="letter", height=150, width=170)
 BED = np.maximum(GRAY, 60)  # a page with pale ink on a scanner's black bed
 BED[:4, :90] = BED[:, -5:] = 0
 BED[70, -3] = 255
+SPARSE = np.full((150, 170), 230, np.uint8)  # a word on an empty page
+SPARSE[70:74, 60:68:2] = 40
 RAMP = np.tile(np.arange(0, 256, 3, dtype=np.uint8), (9, 1))
 
 
@@ -48,8 +50,8 @@ def engine(request: pytest.FixtureRequest, model: Model) -> Engine:
 
 
 @pytest.mark.parametrize(
-    "gray", [GRAY, GRAY[:97, :41], GRAY[:5, :150], GRAY[::-1, ::-1] // 3, RAMP, BED],
-    ids=["letter", "odd sides", "narrow", "dark", "ramp", "bed"],
+    "gray", [GRAY, GRAY[:97, :41], GRAY[:5, :150], GRAY[::-1, ::-1] // 3, RAMP, BED, SPARSE],
+    ids=["letter", "odd sides", "narrow", "dark", "ramp", "bed", "sparse"],
 )  # fmt: skip
 def test_another_engine_gives_the_same(engine: Engine, model: Model, gray: np.ndarray) -> None:
     threshold, attention = engine(np.ascontiguousarray(gray))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DARK_PERCENT, LIGHT_PERCENT = 0.1, 99.9  # percentiles that are a page's levels, whatever a few specks are like
 RIM = 25  # one part in so many of each side is the page's rim, where scanners show their bed
 BLANK_RANGE = 6  # gray levels; the faintest page of the 13 sets has more
+SPARSE_CONTRAST = 32  # gray levels by which a few words on a page are darker than its paper, at least
 
 
 def to_gray(image: Any) -> Gray:
@@ -180,9 +181,23 @@ class PageNumbers:
 
     @property
     def blank(self) -> bool:
-        """Nothing on it: the levels between which 99.8 % of the pixels lie differ by no more than sensor noise."""
+        """Nothing on it: the levels between which 99.8 % of the pixels lie differ by no more than sensor noise.
+
+        A page number may be less than the rest; it is something.
+        """
         low, high = self.levels()
-        return high - low < BLANK_RANGE
+        return high - low < BLANK_RANGE and self.inner.sparse_ink(DARK_PERCENT) is None
+
+    def sparse_ink(self, percent: float) -> float | None:
+        """The gray of the ink, if there is some but on less than ``percent`` of the page; else None.
+
+        A percentile is then a level of the paper. The ink is what Otsu's threshold sets apart, and far darker.
+        """
+        dark = self.histogram[: self.otsu()]
+        if not 0 < dark.sum() < percent / 100 * self.histogram.sum():
+            return None
+        level = PageNumbers(dark).percentile(50)
+        return level if self.percentile(percent) - level >= SPARSE_CONTRAST else None
 
     def otsu(self) -> int:
         """Otsu's threshold: ink is ``gray < threshold``; 0 on a page of one gray level."""
@@ -190,8 +205,10 @@ class PageNumbers:
         weight = self.histogram.cumsum()
         total = (self.histogram * levels).cumsum()
         rest = weight[-1] - weight
+        # Python's integers: products of pixels and gray levels of 190 million pixels are more than 64 bits
+        apart = (total.astype(object) * int(weight[-1]) - int(total[-1]) * weight.astype(object)).astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            between = (total * weight[-1] - total[-1] * weight) ** 2.0 / (weight * rest.astype(float))
+            between = apart**2 / (weight * rest.astype(float))
         between[~np.isfinite(between)] = -1
         best = int(between.argmax())
         return best + 1 if between[best] > 0 else 0

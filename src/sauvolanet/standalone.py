@@ -19,7 +19,7 @@ from .atomic import atomic
 from .errors import MissingExtra, RunFailed
 from .net import Model
 from .net.features import BED, MINIMUM_VARIANCE
-from .page import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, RIM, PageNumbers
+from .page import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, RIM, SPARSE_CONTRAST, PageNumbers
 from .windows import Gray
 
 OPSET, IR_VERSION = 17, 9  # of 2022, so that older engines read it
@@ -154,43 +154,64 @@ def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str
         return histogram, below, node("Gather", below, last)
 
     def percentile(percent: float) -> str:
-        asked = node("Max", node("Mul", count, constant(percent / 100, np.float64)), constant(1, np.float64))
+        asked = node("Max", node("Mul", count, constant(percent / 100, np.float64)), one)
+        return levels_below(asked)
+
+    def levels_below(asked: str) -> str:
+        """The level at which so many pixels are reached."""
         return node("ReduceSum", graph.cast(node("Less", below, asked), np.float64), keepdims=0)
 
-    histogram, below, count = counts("gray")
+    def otsu() -> tuple[str, str]:
+        """Otsu's level as PageNumbers.otsu finds it, and the pixels below it."""
+        level = constant(np.arange(256), np.float64)
+        share = node("Div", below, count)
+        total = node("Div", node("CumSum", node("Mul", histogram, level), first), count)
+        apart = node("Sub", total, node("Mul", node("Gather", total, last), share))
+        both = node("Mul", share, node("Sub", one, share))
+        some = node("Greater", both, zero)
+        between = node("Div", node("Mul", apart, apart), node("Where", some, both, one))
+        between = node("Where", some, between, constant(-1, np.float64))
+        best = node("ArgMax", between, axis=0, keepdims=1)
+        found = node("Greater", node("Gather", between, best), zero)
+        cut = node("Where", found, node("Add", graph.cast(best, np.float64), one), zero)
+        return cut, node("ReduceSum", node("Where", node("Less", level, cut), histogram, zero), keepdims=1)
+
+    def sparse_ink(percent: float) -> tuple[str, str]:
+        """The level of the ink of a page with less of it than that, and whether it is one: PageNumbers.sparse_ink."""
+        level = levels_below(node("Max", node("Mul", dark, constant(0.5, np.float64)), one))
+        few = node("Less", dark, node("Mul", count, constant(percent / 100, np.float64)))
+        far = node("GreaterOrEqual", node("Sub", percentile(percent), level), constant(SPARSE_CONTRAST, np.float64))
+        return level, node("And", node("And", node("Greater", dark, zero), few), far)
+
+    zero, one = constant(0, np.float64), constant(1, np.float64)
+    histogram, below, count = whole = counts("gray")
     contrast = node("Sub", percentile(LIGHT_PERCENT), percentile(DARK_PERCENT))
     blank = node("Less", contrast, constant(BLANK_RANGE, np.float64))
+    rim = node("Div", size, constant(RIM, np.int64))
+    histogram, below, count = counts(node("Slice", "gray", rim, node("Sub", size, rim), constant([2, 3], np.int64)))
+    cut, dark = otsu()
+    blank = node("And", blank, node("Not", sparse_ink(DARK_PERCENT)[1]))
     scaling = model.about["scaling"]
-    if scaling["kind"] == "inner":
-        rim = node("Div", size, constant(RIM, np.int64))
-        axes = constant([2, 3], np.int64)
-        histogram, below, count = counts(node("Slice", "gray", rim, node("Sub", size, rim), axes))
+    inner = scaling["kind"] == "inner"
+    if not inner:
+        histogram, below, count = whole
     if scaling["kind"] == "minmax":
         low = percentile(0)
         span = node("Add", node("Sub", percentile(100), low), constant(0.1, np.float64))
     else:
         low = percentile(scaling["low"])
+        if inner:
+            level, there = sparse_ink(scaling["low"])
+            low = node("Where", there, level, low)
         span = node("Max", node("Sub", percentile(scaling["high"]), low), constant(scaling["least"], np.float64))
     gain = node("Reciprocal", span)
     if "numbers" not in model.architecture.features:
         return low, gain, blank, ""
 
-    # Otsu's level as PageNumbers.otsu finds it, and the share of the page below it
-    zero, one = constant(0, np.float64), constant(1, np.float64)
-    level = constant(np.arange(256), np.float64)
-    share = node("Div", below, count)
-    total = node("Div", node("CumSum", node("Mul", histogram, level), first), count)
-    apart = node("Sub", total, node("Mul", node("Gather", total, last), share))
-    both = node("Mul", share, node("Sub", one, share))
-    some = node("Greater", both, zero)
-    between = node("Div", node("Mul", apart, apart), node("Where", some, both, one))
-    between = node("Where", some, between, constant(-1, np.float64))
-    best = node("ArgMax", between, axis=0, keepdims=1)
-    found = node("Greater", node("Gather", between, best), zero)
-    cut = node("Where", found, node("Add", graph.cast(best, np.float64), one), zero)
-    dark = node("ReduceSum", node("Where", node("Less", level, cut), histogram, zero), keepdims=1)
-    otsu = node("Mul", node("Sub", cut, low), gain)
-    numbers = graph.cast(node("Concat", otsu, node("Div", dark, count), axis=0), np.float32)
+    if not inner:
+        cut, dark = otsu()
+    scaled = node("Mul", node("Sub", cut, low), gain)
+    numbers = graph.cast(node("Concat", scaled, node("Div", dark, count), axis=0), np.float32)
     return low, gain, blank, node("Reshape", numbers, constant([1, 2, 1, 1], np.int64))
 
 

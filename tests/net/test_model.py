@@ -43,8 +43,9 @@ def test_a_model_is_named_by_path_with_or_without_suffix(copy: Path, how: str) -
 def test_unknown_names() -> None:
     with pytest.raises(UnknownName, match="did you mean original"):
         load("orginal")
-    with pytest.raises(BadModel, match="no model there"):
-        load("folder/orginal")
+    for nowhere in ("folder/orginal", ".", "/", ".."):
+        with pytest.raises(BadModel, match="no model there"):
+            load(nowhere)
 
 
 def test_a_damaged_file_does_not_load(copy: Path) -> None:
@@ -63,6 +64,17 @@ def test_a_damaged_file_does_not_load(copy: Path) -> None:
         ({"format": 99}, "a newer sauvolanet reads it"),
         ({"colour": 1}, "unknown keys: colour"),
         ({"architecture": {"kind": "u"}}, "architecture"),
+        ({"format": "new"}, "not the description of a model"),
+        ({"format": None}, "not the description of a model"),
+        ({"windows": 7}, "not the description of a model"),
+        ({"windows": ["a"] * 8}, "not the description of a model"),
+        ({"scaling": None}, "not the description of a model"),
+        ({"scaling": {"kind": "odd"}}, "unknown kind of scaling"),
+        ({"scaling": {"kind": "percentile"}}, "not the description of a model"),
+        ({"k": [0.1]}, "k must be one for each of the 8 windows"),
+        ({"r": "rr"}, "not the description of a model"),
+        ({"file": "../original.npz"}, "without a folder"),
+        ({"training": None}, "not the description of a model"),
     ],
 )
 def test_a_foreign_description_does_not_load(copy: Path, change: dict[str, object], message: str) -> None:

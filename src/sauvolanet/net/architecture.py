@@ -48,10 +48,13 @@ class Architecture:
             or (self.kind == "chain") != (len(self.widths) == 1)
             or shape != [len(level) for level in self.dilations]
             or self.norm not in ("instance", "batch")
+            or not self.features
             or not set(self.features) <= set(FEATURES)
+            or len(set(self.features)) < len(self.features)
             or self.fold not in (1, 2)
             or self.head not in (1, 3)
-            or any(w < 3 or w % 2 == 0 for w in self.windows)
+            or any(not isinstance(w, int) or w < 3 or w % 2 == 0 for w in self.windows)
+            or not all(isinstance(c, (int, float)) for c in self.constants)
             or len(self.windows) < (3 if self.refine else 1)
             or any(n < 1 for level in (*self.widths, *self.dilations, self.refine) for n in level)
         ):

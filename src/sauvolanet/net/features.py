@@ -59,13 +59,16 @@ def page_scale(numbers: PageNumbers, scaling: dict[str, Any]) -> Scale:
     """The scale of a page: ``minmax`` as the authors do, or ``percentile`` with its low and high percent.
 
     ``inner`` are percentiles of the page without its rim, and nothing is darker than the low one: a scanner's black bed
-    says nothing about how dark the ink is.
+    says nothing about how dark the ink is. On a page with less ink than the low percentile, its level is that of the ink.
     """
     if scaling["kind"] == "minmax":
         low, high = numbers.extremes()
         return Scale(low, 1 / (high - low + 0.1))
     numbers = _decisive(numbers, scaling)
     dark, light = numbers.percentile(float(scaling["low"])), numbers.percentile(float(scaling["high"]))
+    if scaling["kind"] == "inner":  # of a title page or the last lines of a chapter too, the ink is the dark level
+        sparse = numbers.sparse_ink(float(scaling["low"]))
+        dark = dark if sparse is None else sparse
     return Scale(dark, 1 / max(light - dark, float(scaling["least"])), int(dark) if scaling["kind"] == "inner" else 0)
 
 

@@ -23,7 +23,7 @@ from ..page import RIM, PageNumbers
 from ..windows import Gray, Ink, Surface
 from .architecture import Architecture, architecture_from_json
 from .buffers import Array
-from .features import BED, Scale, page_numbers, page_scale
+from .features import BED, SCALINGS, Scale, page_numbers, page_scale
 from .run import Layer, Network, halo_of
 
 FORMAT = 1
@@ -157,7 +157,7 @@ def locate(name: str) -> Path:
     if name in shipped():
         return SHIPPED / f"{name}.json"
     path = Path(name)
-    for candidate in (path, path.with_name(path.name + ".json"), path.with_suffix(".json")):
+    for candidate in (path, path.with_name(path.name + ".json"), path.with_suffix(".json")) if path.name else ():
         if candidate.suffix == ".json" and candidate.is_file():
             return candidate
     if path.suffix or "/" in name or os.sep in name or path.exists():
@@ -172,17 +172,36 @@ def load(name: str) -> Model:
     return _load(path, stat.st_mtime_ns, stat.st_size)
 
 
+def _check(about: dict[str, Any]) -> None:
+    """Fail on a description that would fail later, on every page."""
+    windows = Model(about, {}).architecture.windows
+    for name in ("k", "r"):
+        if len([float(value) for value in about[name]]) != len(windows):
+            raise BadModel(f"{name} must be one for each of the {len(windows)} windows")
+    float(about["alpha"])
+    if about["scaling"]["kind"] not in SCALINGS:
+        raise BadModel(f"unknown kind of scaling {about['scaling']['kind']!r}")
+    page_scale(PageNumbers.of(np.zeros((1, 1), np.uint8)), about["scaling"])
+    about["training"].get("partition")
+    if Path(about["file"]).name != about["file"]:
+        raise BadModel("file must be a name without a folder")
+
+
 @lru_cache(maxsize=8)
 def _load(path: Path, *_: int) -> Model:
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        version = about["format"]
+        version = int(about["format"])
     except (OSError, ValueError, TypeError, KeyError) as problem:
         raise BadModel(f"{path}: not the description of a model ({problem})") from None
     if version > FORMAT:
         raise BadModel(f"{path}: format {version}; this version reads up to {FORMAT}, a newer sauvolanet reads it")
     if set(about) != _KEYS:
         raise BadModel(f"{path}: missing or unknown keys: {', '.join(sorted(set(about) ^ _KEYS))}")
+    try:
+        _check(about)
+    except (BadModel, TypeError, ValueError, KeyError, AttributeError) as problem:
+        raise BadModel(f"{path}: not the description of a model ({problem})") from None
     file = path.with_name(about["file"])
     try:
         data = file.read_bytes()
