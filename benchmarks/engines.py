@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sauvolanet.net import Model, load, shipped
-from sauvolanet.net.features import features, page_numbers
+from sauvolanet.net.features import features, page_numbers, shown
 from sauvolanet.net.features import statistics as window_statistics
 from sauvolanet.page import PageNumbers
 from sauvolanet.standalone import attention_graph
@@ -27,10 +27,11 @@ def inputs(model: Model) -> tuple[np.ndarray, ...]:
     gray, _ = page(1, kind="manuscript", height=HEIGHT, width=WIDTH)
     numbers = PageNumbers.of(gray)
     scale = model.scale(numbers)
+    gray = shown(gray, scale)
     whole = (slice(0, HEIGHT), slice(0, WIDTH))
     mean, deviation = window_statistics(gray, model.architecture.windows, scale, whole, None)
     scaled = (gray - np.float32(scale.low)) * np.float32(scale.gain)
-    known = page_numbers(numbers, scale)
+    known = page_numbers(numbers, model.about["scaling"])
     return scaled, mean, deviation, known, features(model.architecture, scaled, mean, deviation, known)
 
 

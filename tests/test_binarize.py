@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import threading
 
@@ -18,7 +19,7 @@ from sauvolanet.binarize import paper_to_white
 from sauvolanet.classic import METHODS
 from sauvolanet.components import despeckle
 from sauvolanet.errors import UnknownName, UsageError
-from sauvolanet.page import to_gray
+from sauvolanet.page import PageNumbers, to_gray
 from sauvolanet.synth import page
 
 GRAY, TRUTH = page(5, kind="letter", height=150, width=170)
@@ -186,6 +187,44 @@ def test_normalize_whitens_the_paper_and_keeps_strokes() -> None:
     white = normalize(gray, method="sauvola")
     assert white[5:40].min() > 245
     assert white[52:58, 45:155].max() < 90
+
+
+@pytest.mark.parametrize("noise", [0, 2])
+@pytest.mark.parametrize("words", [1, 12])
+@pytest.mark.parametrize("what", [{}, {"model": "original"}, {"method": "sauvola"}], ids=str)
+def test_a_page_with_few_words_keeps_them(what: dict[str, str], words: int, noise: int) -> None:
+    truth = np.zeros((800, 600), bool)
+    for i in range(words):
+        for x in range(0, 30, 6):  # five letters of 10 × 4 pixels, with a gap inside
+            truth[300:310, 40 + 40 * i + x : 44 + 40 * i + x] = True
+            truth[303:307, 41 + 40 * i + x : 43 + 40 * i + x] = False
+    gray = np.where(truth, 40.0, 235.0) + np.random.default_rng(1).normal(0, noise, truth.shape)
+    ink = binarize(np.rint(gray).clip(0, 255).astype(np.uint8), **what)
+    assert (ink & truth).sum() > 0.95 * truth.sum() > 0.5 * ink.sum()
+
+
+def test_a_methods_window_is_its_own_in_normalize() -> None:
+    ink = binarize(GRAY, method="nick", window=9)
+    assert not np.array_equal(ink, binarize(GRAY, method="nick"))
+    expected = paper_to_white(GRAY, ink, 127, PageNumbers.of(GRAY).levels()[1])
+    assert np.array_equal(normalize(GRAY, method="nick", window=9), expected)
+
+
+@pytest.mark.parametrize("offset", [3, 5])
+def test_ink_grows_with_strength_beside_the_sides_too(offset: int) -> None:
+    """A faint line beside the side of the page and darker dashes: what is a strip at one strength may not be at another."""
+    gray, _ = page(1, kind="typescript", height=360, width=480)
+    gray[:14] = np.median(gray)
+    gray[offset : offset + 2, 40:440] -= np.uint8(25)
+    for x in range(40, 440, 60):
+        gray[offset + 1, x : x + 45] = 60
+    inks = []
+    for strength in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        binarizer = Binarizer(strength=strength)
+        inks.append(binarizer(gray))
+        assert np.array_equal(inks[-1], gray < binarizer.threshold(gray))
+    assert all((lighter <= heavier).all() for lighter, heavier in itertools.pairwise(inks))
+    assert not np.array_equal(inks[0], inks[-1])
 
 
 @pytest.mark.parametrize("window", [3, 31, 127])

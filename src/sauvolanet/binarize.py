@@ -15,7 +15,7 @@ import numpy as np
 
 from . import net
 from .components import despeckle as drop_specks
-from .components import letter_height
+from .components import grown, letter_height
 from .errors import MissingExtra, UnknownName, UsageError
 from .options import QUALITY, SMALL_LETTERS, VERB_OPTIONS, Method, validate
 from .page import PageNumbers, enlarged, to_gray
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "swift"
 _TIMES = 2  # of enlarge="auto"
+_ROWS = 1024  # of a surface that are strengthened at a time, which takes several times their memory
 
 
 class Binarizer:
@@ -91,9 +92,14 @@ class Binarizer:
             ink = self.method.function(gray, threads=self.threads, ink=True, **self.params)
         elif self.has_surface:
             ink = np.empty(gray.shape, bool)
+            other = np.empty(gray.shape, bool) if self.strength else None
             for core, part in self._tiles(gray, numbers):  # a huge page never has its whole surface in memory
                 np.less(gray[core], part, out=ink[core])
-            if self.model is not None:
+                if other is not None:
+                    np.less(gray[core], strengthen(part, self.strength, numbers), out=other[core])
+            if other is not None:
+                ink = other & ~self._no_writing(ink)
+            elif self.model is not None:
                 ink = self.model.writing(ink)
         else:
             assert self.method is not None
@@ -128,16 +134,31 @@ class Binarizer:
         out = np.empty(gray.shape, np.float32)
         for core, part in self._tiles(gray, numbers):
             out[core] = part
-        return self.without_edges(gray, out)
+        out = self.without_edges(gray, out)
+        for first in range(0, len(out), _ROWS) if self.strength else ():
+            rows = out[first : first + _ROWS]
+            rows[:] = strengthen(rows, self.strength, numbers)
+        return out
 
     def without_edges(self, gray: Gray, surface: Surface) -> Surface:
-        """The surface, 0 where its ink is a strip along a side of the page that the model takes for no writing."""
+        """The surface (of strength 0), 0 where there is no writing whatever the strength."""
         if self.model is not None and self.model.doubts_rim:
-            ink = gray < surface
-            surface[ink & ~self.model.writing(ink)] = 0
+            surface[self._no_writing(gray < surface)] = 0
         return surface
 
+    def _no_writing(self, ink: Ink) -> Ink:
+        """Strips along the sides of the page that the model takes for no writing, and what they grow into when heavier.
+
+        ink : that of strength 0. It decides for all strengths, so that ink only grows with strength.
+        """
+        if self.model is None or not self.model.doubts_rim:
+            return np.zeros(ink.shape, bool)
+        writing = self.model.writing(ink)
+        strips = ink & ~writing
+        return grown(grown(strips)) & ~writing if strips.any() else strips
+
     def _tiles(self, gray: Gray, numbers: PageNumbers) -> Iterator[tuple[tuple[slice, slice], Surface]]:
+        """The surface of strength 0, tile by tile."""
         whole = (slice(0, gray.shape[0]), slice(0, gray.shape[1]))
         tiles: Iterable[tuple[tuple[slice, slice], Surface]]
         if self.method is not None:
@@ -146,8 +167,7 @@ class Binarizer:
             tiles = [(whole, _mean_over_flips(self.model, gray, numbers, self.threads))]
         else:
             tiles = self.model.tiles(gray, numbers, self.threads)  # type: ignore[union-attr]
-        for core, part in tiles:
-            yield core, strengthen(part, self.strength, numbers) if self.strength else part
+        yield from tiles
 
 
 def _small(ink: Ink) -> bool:
@@ -210,18 +230,19 @@ def threshold(image: Any, *, model: str | None = None, method: str | None = None
     return Binarizer(model=model, method=method, **options).threshold(image)
 
 
-def normalize(image: Any, *, window: int = 127, **options: Any) -> Gray:
+def normalize(image: Any, *, paper_window: int = 127, **options: Any) -> Gray:
     """Gray over the local paper level: uint8 (H, W), paper near 255, strokes keep their shades.
 
     The paper level is the mean of the pixels of the window that are not ink nor next to ink; where a window holds no
-    paper, the page's lightest level serves. Options as in `binarize`, which finds the ink.
+    paper, the page's lightest level serves. Options as in `binarize`, which finds the ink: a method's ``window`` is its
+    own.
     """
     binarizer = Binarizer(**options)
     gray, numbers = binarizer.prepare(image)
     if numbers.blank:
         return np.full(gray.shape, 255, np.uint8)
     plain = Binarizer(**{**options, "invert": "no", "enlarge": 1})
-    return paper_to_white(gray, plain(gray), window, numbers.levels()[1], binarizer.threads)
+    return paper_to_white(gray, plain(gray), paper_window, numbers.levels()[1], binarizer.threads)
 
 
 def paper_to_white(
@@ -246,12 +267,7 @@ def paper_to_white(
 
 
 def _to_white(gray: Gray, ink: Ink, window: int, fallback: float) -> Gray:
-    near = ink.copy()  # strokes have soft edges: leave out their neighbours too
-    near[1:] |= ink[:-1]
-    near[:-1] |= ink[1:]
-    near[:, 1:] |= ink[:, :-1]
-    near[:, :-1] |= ink[:, 1:]
-    paper = ~near
+    paper = ~grown(ink)  # strokes have soft edges: leave out their neighbours too
     count = box_sum(paper.astype(np.int64), window)
     total = box_sum(np.where(paper, gray, 0).astype(np.int64), window)
     level = np.where(count > 0, total / np.maximum(count, 1), fallback)

@@ -73,6 +73,16 @@ def letter_height(ink: Ink) -> int:
     return int(heights[np.searchsorted(reached, reached[-1] / 2)])
 
 
+def grown(ink: Ink) -> Ink:
+    """The ink and the four neighbours of each of its pixels; bool, True = ink."""
+    out = ink.copy()
+    out[1:] |= ink[:-1]
+    out[:-1] |= ink[1:]
+    out[:, 1:] |= ink[:, :-1]
+    out[:, :-1] |= ink[:, 1:]
+    return out
+
+
 def despeckle(ink: Ink, largest: int) -> Ink:
     """Ink without its 8-connected components of at most ``largest`` pixels; bool, True = ink.
 
