@@ -1,4 +1,4 @@
-"""Write synthetic pages with exact truth, or measure a model or method on kinds of pages that training never sees.
+"""Write synthetic pages with exact truth, or measure a model or method on pages with much that training never sees.
 
 sauvolanet synth -o DIR --pages 20           ID.png and ID.gt.png (1 bit, 0 = ink), readable as a data set
 sauvolanet synth measure --method otsu       FM on the fixed off-domain pages, and ink on blank paper

@@ -37,7 +37,8 @@ def page(seed: int, *, kind: str | None = None, height: int = 512, width: int = 
 
 
 def training_page(seed: int, *, height: int = 512, width: int = 512) -> tuple[Gray, Ink]:
-    """A page for training, gray and truth (True = ink): never a kind, font, hand or stain of the off-domain measure."""
+    """A page for training, gray and truth (True = ink): without what is held back for the off-domain
+    measure (see docs/synthetic.md)."""
     rng = stream(TRAIN, seed)
     return make_page(rng, TRAINING[rng.integers(len(TRAINING))], height, width)
 

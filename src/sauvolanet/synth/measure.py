@@ -1,4 +1,4 @@
-"""The off-domain measure: a fixed set of pages of kinds, fonts, hands and stains that no training page has."""
+"""The off-domain measure: a fixed set of pages, with kinds, fonts, hands and stains that no training page has."""
 
 from __future__ import annotations
 

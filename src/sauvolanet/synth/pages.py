@@ -21,9 +21,9 @@ FAINTEST = 0.15  # coverage, as seen, that nobody would call ink
 def make_page(rng: np.random.Generator, kind: Kind, height: int, width: int) -> tuple[Gray, Ink]:
     """Gray (H, W) uint8 and truth (H, W) bool, True = ink.
 
-    Truth comes from the drawn coverage alone: ink ends where its edge, as the optics show it, stands half-way between
-    paper and the stroke's own middle. For strokes wider than the blur that is coverage ≥ 0.5; thin ones, whose middle
-    the blur lightens, are as wide as an eye would draw them.
+    Truth comes from the drawn coverage alone: ink ends where its edge, as the optics show it, has `EDGE` of the
+    darkness of the stroke's own middle. Thin strokes, whose middle the blur lightens, are as wide as an eye would draw
+    them.
     """
     shape = (height, width)
     within, chance = rng.uniform, rng.random
