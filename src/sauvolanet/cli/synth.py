@@ -87,7 +87,7 @@ def _measure(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"name": binarizer.name, **result}, indent=1))
         return 0
-    print(f"{binarizer.name}: FM on synthetic pages of kinds that training never sees")
+    print(f"{binarizer.name}: FM on synthetic pages with much that training never sees")
     for kind, score in result.items():
         label = "blank: ink per million pixels" if kind == "blank" else kind
         print(f"  {label:<30}{score:9.2f}" if kind != "blank" else f"  {label:<30}{score:9.0f}")
