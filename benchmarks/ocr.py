@@ -170,7 +170,10 @@ class Scores:
 
 def page_list(folder: Path) -> list[dict[str, Any]]:
     """The pages, one of each kind in turn, small ones first: a run that is stopped has seen every kind."""
-    pages = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    try:
+        pages = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    except OSError as problem:
+        sys.exit(f"ocr.py: no pages in {folder}: {problem.strerror}; is SAUVOLANET_DATA the folder of the data?")
     ranked = []
     for kind in dict.fromkeys(p["kind"] for p in pages):
         mine = sorted((p for p in pages if p["kind"] == kind), key=lambda p: p["width"] * p["height"])
@@ -179,11 +182,15 @@ def page_list(folder: Path) -> list[dict[str, Any]]:
 
 
 def measure(folder: Path, wanted: Sequence[Row], paddings: Sequence[int], cache: Path, journal: Path) -> None:
-    """Read every page in every row and padding; the journal holds the distances of this run, newest last."""
+    """Read every page in every row and padding; the journal holds the distances of this run, newest last.
+
+    An earlier run's journal stays until this one has read a page.
+    """
     prepared: dict[tuple[str, str], Image.Image] = {}
-    with journal.open("w", encoding="utf-8") as lines:
+    pages, part = page_list(folder), journal.with_suffix(".part")
+    with part.open("w", encoding="utf-8") as lines:
         for by in paddings:  # one padding makes a table; the others make it steadier
-            for page in page_list(folder):
+            for page in pages:
                 truth = (folder / page["text"]).read_text(encoding="utf-8")
                 with Image.open(folder / page["image"]) as opened:
                     scan = opened.convert("L" if opened.mode == "L" else "RGB")
@@ -196,6 +203,8 @@ def measure(folder: Path, wanted: Sequence[Row], paddings: Sequence[int], cache:
                     wrong, _ = errors(text, truth, bool(page.get("case_insensitive")))
                     lines.write(json.dumps([row.label, row.own, page["id"], by, wrong]) + "\n")
                 lines.flush()
+                if part.exists():
+                    part.replace(journal)  # what is written further goes there
                 print(f"padding {by}: {page['id']}", file=sys.stderr, flush=True)
 
 

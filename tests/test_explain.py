@@ -10,6 +10,7 @@ from PIL import Image
 
 from sauvolanet import binarize, explain
 from sauvolanet.cli import main
+from sauvolanet.errors import UsageError
 from sauvolanet.explain import picture, window_colours
 from sauvolanet.net import shipped
 from sauvolanet.synth import page
@@ -37,6 +38,17 @@ def test_the_papers_colours() -> None:
 def test_strength_is_shown() -> None:
     result = explain(GRAY, strength=0.5)
     assert np.array_equal(result.ink, binarize(GRAY, strength=0.5))
+
+
+def test_specks_are_dropped() -> None:
+    result = explain(GRAY, despeckle=20)
+    assert np.array_equal(result.ink, binarize(GRAY, despeckle=20))
+    assert (result.ink != (result.gray < result.threshold)).any()
+
+
+def test_a_classic_method_has_no_steps() -> None:
+    with pytest.raises(UsageError, match="otsu is a classic method"):
+        explain(GRAY, method="otsu")
 
 
 def test_picture_of_a_tiny_page() -> None:
@@ -91,3 +103,16 @@ def test_bad_input(
     assert message in told
     assert told.count("\n") == 1
     assert not Path("x.png").exists()
+
+
+@pytest.mark.parametrize("arguments", ["-o page.png", "-o ./truth.png", "-o x.png --arrays page.png"])
+def test_no_input_is_replaced(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(GRAY).save("page.png")
+    Image.fromarray(~TRUTH).save("truth.png")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["explain", "page.png", "--truth", "truth.png", *arguments.split()]) == 2
+    assert "would replace an input" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .binarize import Binarizer
+from .components import despeckle as drop_specks
+from .errors import UsageError
 from .windows import Gray, Ink, Surface
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class Explanation:
 
     gray : (H, W) uint8. windows : their sides. constants : the extra choices, thresholds as shares of the page's range.
     surfaces : (windows, H, W) float32, each window's Sauvola threshold. attention : (windows + constants, H, W)
-    float32, sums to 1. threshold : (H, W) float32. ink : (H, W) bool, True = ink.
+    float32, sums to 1. threshold : (H, W) float32. ink : (H, W) bool, True = ink: ``gray < threshold``, despeckled.
     """
 
     model: str
@@ -70,7 +72,8 @@ def window_colours(count: int) -> list[Colour]:
 def explain(image: Any, *, model: str | None = None, **options: Any) -> Explanation:
     """Intermediate results of a model on a page; options as in `binarize`, without a classic method."""
     binarizer = Binarizer(model=model, **options)
-    assert binarizer.model is not None
+    if binarizer.model is None:
+        raise UsageError(f"{binarizer.name} is a classic method; explain shows the steps of a model")
     gray, numbers = binarizer.prepare(image)
     surfaces, attention, threshold = binarizer.model.explain(gray, numbers, binarizer.threads)
     if numbers.blank:
@@ -79,9 +82,12 @@ def explain(image: Any, *, model: str | None = None, **options: Any) -> Explanat
         threshold = binarizer.surface(gray, numbers)
     else:
         threshold = binarizer.without_edges(gray, threshold)
+    ink = gray < threshold
+    if binarizer.despeckle:
+        ink = drop_specks(ink, binarizer.despeckle)
     arch = binarizer.model.architecture
     return Explanation(binarizer.name, gray, arch.windows, arch.constants, np.ascontiguousarray(surfaces.transpose(2, 0, 1)),
-                       np.ascontiguousarray(attention.transpose(2, 0, 1)), threshold, gray < threshold)  # fmt: skip
+                       np.ascontiguousarray(attention.transpose(2, 0, 1)), threshold, ink)  # fmt: skip
 
 
 def picture(result: Explanation, truth: Ink | None = None, width: int = 420) -> Image:

@@ -43,7 +43,7 @@ class Option:
             return value
         try:
             result = self._convert(value)
-        except (TypeError, ValueError, OverflowError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise UsageError(f"{self.name} must be {self.expected()}, not {value!r}") from None
         if self.choices and result not in self.choices:
             raise UsageError(f"{self.name} must be {self.expected()}, not {value!r}")

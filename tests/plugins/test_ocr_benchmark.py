@@ -53,6 +53,28 @@ def test_medians_of_finished_pages_only(ocr: ModuleType, tmp_path: Path) -> None
     assert np.allclose(scores.rates(), [[0.2, 0.4], [0.1, 0.6]])
 
 
+def test_the_journal_of_an_earlier_run_stays_until_a_page_is_read(
+    ocr: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = tmp_path / "newest-run.jsonl"
+    journal.write_text("earlier\n")
+    row = ocr.Row("as it is", lambda page: page)
+    with pytest.raises(SystemExit, match=r"no pages in .*: No such file"):
+        ocr.measure(tmp_path / "nowhere", [row], [0], tmp_path, journal)
+    pages = [{"id": n, "kind": "book", "text": "text", "image": f"{n}.png", "width": 1, "height": k, "dpi": None}
+             for k, n in enumerate("abc")]  # fmt: skip
+    (tmp_path / "index.json").write_text(json.dumps(pages))
+    (tmp_path / "text").write_text("0123456789")
+    monkeypatch.setattr(ocr, "read", lambda *args: "012345678")
+    for seen in ("", "ab"):  # stopped by a scan that lacks
+        for name in seen:
+            Image.new("L", (9, 9)).save(tmp_path / f"{name}.png")
+        with pytest.raises(FileNotFoundError):
+            ocr.measure(tmp_path, [row], [0], tmp_path, journal)
+        lines = journal.read_text().splitlines()
+        assert lines == (["earlier"] if not seen else [f'["as it is", false, "{n}", 0, 1]' for n in seen])
+
+
 def test_a_constant_difference_has_a_narrow_interval(ocr: ModuleType) -> None:
     assert ocr.interval(np.full(5, 0.25)) == (0.25, 0.25)
     low, high = ocr.interval(np.array([-0.1, 0.1, -0.1, 0.1]))

@@ -17,6 +17,7 @@ from PIL import Image
 
 from sauvolanet import synth
 from sauvolanet.serve import Limits
+from sauvolanet.serve.work import Result
 
 LIMITS = Limits(queue=4, max_upload=2_000_000, max_pixels=50_000_000, max_pages=20, body_seconds=1.0, idle_seconds=0.5)
 GRAY = synth.page(5, kind="manuscript", height=150, width=200)[0]
@@ -47,6 +48,13 @@ def endless_tiff() -> bytes:
     """A thousand directories, one after the other."""
     places = [8 + 6 * i for i in range(1000)]
     return b"II*\0" + struct.pack("<I", 8) + b"".join(struct.pack("<HI", 0, p + 6) for p in places)
+
+
+def big_tiff(order: str, *following: int) -> bytes:
+    """BigTIFF directories without entries, one after the other from byte 16, each with the place of the next."""
+    start = b"II+\0" if order == "<" else b"MM\0+"
+    chain = b"".join(struct.pack(f"{order}QQ", 0, place) for place in following)
+    return start + struct.pack(f"{order}HHQ", 8, 0, 16) + chain
 
 
 def encrypted_pdf() -> bytes:
@@ -93,6 +101,8 @@ CONTENTS: dict[str, tuple[bytes, int]] = {
     "png of no width": (png(0, 10), 422),
     "png with a text that inflates": (png(10, 10, chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(90_000_000)))), 422),
     "tiff whose pages form a ring": (tiff((256, 4, 1, 1), following=8), 422),
+    **{f"big tiff {order} whose pages form a ring": (big_tiff(order, 32, 16), 422) for order in "<>"},
+    "big tiff that goes on beyond every disk": (big_tiff("<", 2**64 - 1), 422),
     "empty": (b"", 422),
     "png of 60,000 × 60,000": (png(60_000, 60_000), 413),
     "png that inflates to 400 megapixels": (png(20_000, 20_000, rows=bytes(20_001 * 50)), 413),
@@ -103,6 +113,7 @@ CONTENTS: dict[str, tuple[bytes, int]] = {
     "jpeg of 65,000 × 65,000": (JPEG[:SOF] + struct.pack(">HH", 65_000, 65_000) + JPEG[SOF + 4 :], 413),
     "pdf page of 200 inches": (pdf_page(14_400), 413),
     "tiff of a thousand pages": (endless_tiff(), 413),
+    **{f"big tiff {order} of a thousand pages": (big_tiff(order, *range(32, 16_032, 16)), 413) for order in "<>"},
     "too many bytes": (bytes(2_000_001), 413),
     "zip bomb": (zip_bomb(), 415),
     "gzip": (gzip.compress(image("PNG")), 415),
@@ -146,6 +157,9 @@ REQUESTS: dict[str, tuple[str | None, bytes, int]] = {
     "said to be html": (FORM, multipart((PART + "\r\nContent-Type: text/html", GOOD)), 415),
     "unknown field": (FORM, multipart((PART, GOOD), (FIELD.format("strenght"), b"0.5")), 400),
     "field twice": (FORM, multipart((PART, GOOD), (FIELD.format("page"), b"1"), (FIELD.format("page"), b"1")), 400),
+    "unknown field beside a method": (FORM, multipart((PART, GOOD), (FIELD.format("method"), b"otsu"), (FIELD.format("enlarge"), b"4")), 400),
+    "field with the name of an argument": (FORM, multipart((PART, GOOD), (FIELD.format("method"), b"otsu"), (FIELD.format("self"), b"1")), 400),
+    "neither yes nor no": (FORM, multipart((PART, GOOD), (FIELD.format("keep_gray"), b"maybe")), 400),
     "nan": (FORM, multipart((PART, GOOD), (FIELD.format("strength"), b"nan")), 400),
     "model and method": (FORM, multipart((PART, GOOD), (FIELD.format("model"), b"original"), (FIELD.format("method"), b"otsu")), 400),
     "a hundred fields": (FORM, multipart((PART, GOOD), *((FIELD.format(f"f{i}"), b"1") for i in range(100))), 400),
@@ -228,6 +242,26 @@ def test_slow_head_is_hung_up_on(guarded, head):
     with connect(guarded) as line:
         line.sendall(head)
         assert line.recv(100) == b""
+
+
+def test_client_that_takes_no_answer_is_hung_up_on(start, caplog, monkeypatch):
+    large = io.BytesIO(bytes(30_000_000))  # more than the system holds for a connection
+    monkeypatch.setattr("sauvolanet.serve.app.binarize_upload", lambda *_: Result(large, "image/png", "page.png"))
+    service = start(limits=LIMITS)
+    connections = service.server.server_state.connections
+    with connect(service) as line:
+        body = multipart((PART, GOOD))
+        head = f"POST /v1/binarize HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\nContent-Length: {len(body)}\r\n\r\n"
+        line.sendall(head.encode() + body)
+        assert line.recv(15) == b"HTTP/1.1 200 OK"
+        for _ in range(1200):
+            if not connections:
+                break
+            time.sleep(0.05)
+        assert not connections
+    assert large.closed
+    assert service.client.get("/healthz").json()["taken"] == 0
+    assert [r for r in caplog.records if r.name.startswith("uvicorn")] == []
 
 
 def test_client_that_hangs_up_leaves_nothing_behind(guarded):

@@ -86,6 +86,24 @@ def opened(driver, service, png):
     return driver
 
 
+@pytest.fixture
+def held(monkeypatch):
+    """While this event is cleared, the service explains nothing."""
+    from sauvolanet.serve import work
+
+    go_on = threading.Event()
+    go_on.set()
+    monkeypatch.setattr(work, "explain", lambda *args, **options: go_on.wait(60) and explain(*args, **options))
+    yield go_on
+    go_on.set()
+
+
+def painted(driver) -> np.ndarray:
+    """The canvas as it is: (H, W, 4) uint8, transparent where there is no page."""
+    url = driver.execute_script("return document.getElementById('view').toDataURL()")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGBA"))
+
+
 def shown(driver) -> np.ndarray:
     """What the canvas shows, cut to the page: (H, W, 3) uint8, at one canvas pixel to a page pixel."""
     from selenium.webdriver.common.keys import Keys
@@ -93,8 +111,7 @@ def shown(driver) -> np.ndarray:
     find(driver, "#view").send_keys(Keys.ESCAPE, "0", "1")
     find(driver, "#divider").send_keys(Keys.HOME)  # all of it is "after"
     time.sleep(0.3)
-    url = driver.execute_script("return document.getElementById('view').toDataURL()")
-    picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGBA"))
+    picture = painted(driver)
     rows, columns = np.flatnonzero(picture[..., 3].any(1)), np.flatnonzero(picture[..., 3].any(0))
     return picture[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1, :3]
 
@@ -234,17 +251,68 @@ def test_compare_two_methods(opened, gray):
     ready(opened)
 
 
-def test_pages_of_a_document_and_a_damaged_file(opened, gray):
+def book(*pages: np.ndarray) -> bytes:
     file = io.BytesIO()
-    Image.fromarray(gray).save(file, "TIFF", save_all=True, append_images=[Image.fromarray(gray[::-1].copy())])
-    drop(opened, file.getvalue(), "book.tif", "image/tiff")
+    first, *others = (Image.fromarray(np.ascontiguousarray(page)) for page in pages)
+    first.save(file, "TIFF", save_all=True, append_images=others)
+    return file.getvalue()
+
+
+def test_pages_of_a_document_and_a_damaged_file(opened, gray):
+    file = book(gray, gray[::-1])
+    drop(opened, file, "book.tif", "image/tiff")
     assert find(opened, "#page-text").text == "1 / 2"
     find(opened, "#page-on").click()
     ready(opened)
     assert np.array_equal(shown(opened)[..., 0], np.where(binarize(gray[::-1]), 0, 255))
-    drop(opened, file.getvalue()[:3000], "torn.tif", "image/tiff")
+    drop(opened, file[:3000], "torn.tif", "image/tiff")
     assert "torn.tif" in find(opened, "#notice").text
+    assert not find(opened, "#pages").is_displayed()
+    assert not painted(opened).any()  # nothing of the document before
     find(opened, "#notice-close").click()
+
+
+def test_the_page_number_is_that_of_the_page_shown(opened, held, gray):
+    drop(opened, book(gray, gray[::-1], gray[:, ::-1]), "three.tif", "image/tiff")
+    held.clear()
+    find(opened, "#page-on").click()
+    find(opened, "#cancel").click()
+    ready(opened)
+    find(opened, "button[data-format=png]").click()
+    file: Path = until(lambda: next((f for f in opened.folder.iterdir() if f.name == "three-0001-ink.png"), None))
+    with Image.open(file) as picture:
+        assert np.array_equal(~np.asarray(picture.convert("1")), binarize(gray))
+    held.set()
+    opened.execute_script("for (let i = 0; i < 3; i++) document.getElementById('page-on').click()")
+    ready(opened)
+    assert find(opened, "#page-text").text == "3 / 3"
+    assert np.array_equal(shown(opened)[..., 0], np.where(binarize(gray[:, ::-1]), 0, 255))
+    find(opened, "#page-back").click()
+    ready(opened)
+    assert find(opened, "#page-text").text == "2 / 3"
+
+
+def test_a_file_opened_while_another_is_explained_is_the_one_shown(opened, held, service, encode, gray):
+    held.clear()
+    start_drop(opened, encode(gray), "one.png", "image/png")
+    until(lambda: service.client.get("/healthz").json()["taken"])
+    opened.execute_script(
+        """const decode = createImageBitmap;
+        window.createImageBitmap = async (...what) => {
+          window.createImageBitmap = decode;
+          await new Promise((done) => (window.goOn = done));
+          return decode(...what);
+        }"""
+    )
+    start_drop(opened, encode(gray[::-1].copy()), "two.png", "image/png")
+    held.set()
+    until(lambda: not service.client.get("/healthz").json()["taken"])
+    time.sleep(0.5)  # in which an answer about the first would be shown
+    opened.execute_script("goOn()")
+    until(lambda: find(opened, "#file-facts").text)
+    ready(opened)
+    assert find(opened, "#file-name").text == "two.png"
+    assert np.array_equal(shown(opened)[..., 0], np.where(binarize(gray[::-1]), 0, 255))
 
 
 def test_everything_is_reached_by_keyboard_and_fits_a_phone(opened, png):
@@ -277,8 +345,7 @@ def test_everything_is_reached_by_keyboard_and_fits_a_phone(opened, png):
 def place(driver) -> tuple[int, int, int]:
     """Left and top of the page on the canvas, and its width there."""
     time.sleep(0.3)
-    url = driver.execute_script("return document.getElementById('view').toDataURL()")
-    seen = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGBA"))[..., 3] > 0
+    seen = painted(driver)[..., 3] > 0
     columns = np.flatnonzero(seen.any(0))
     return int(columns[0]), int(np.flatnonzero(seen.any(1))[0]), len(columns)
 
@@ -300,21 +367,16 @@ def test_wheel_zooms_and_hand_moves(opened, png, gray):
     assert int(find(opened, "#zoom-text").text.split()[0]) > 100
 
 
-def test_a_long_page_shows_progress_and_can_be_given_up(opened, service, png, monkeypatch):
-    from sauvolanet.serve import work
-
-    go_on = threading.Event()
-    monkeypatch.setattr(work, "explain", lambda *args, **options: go_on.wait(60) and explain(*args, **options))
-    try:
-        start_drop(opened, png, "long.png", "image/png")
-        until(lambda: service.client.get("/healthz").json()["taken"])
-        until(lambda: find(opened, "#working").is_displayed())
-        assert "Working" in find(opened, "#working-text").text
-        assert find(opened, "#working-bar").is_displayed()
-        find(opened, "#cancel").click()
-        until(lambda: not find(opened, "#working").is_displayed())
-    finally:
-        go_on.set()
+def test_a_long_page_shows_progress_and_can_be_given_up(opened, held, service, png):
+    held.clear()
+    start_drop(opened, png, "long.png", "image/png")
+    until(lambda: service.client.get("/healthz").json()["taken"])
+    until(lambda: find(opened, "#working").is_displayed())
+    assert "Working" in find(opened, "#working-text").text
+    assert find(opened, "#working-bar").is_displayed()
+    find(opened, "#cancel").click()
+    until(lambda: not find(opened, "#working").is_displayed())
+    held.set()
     until(lambda: not service.client.get("/healthz").json()["taken"])
 
 

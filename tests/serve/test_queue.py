@@ -6,12 +6,15 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import unquote
 
 import pytest
+from starlette.datastructures import Headers
 
 from sauvolanet import binarize
 from sauvolanet.cli import main
 from sauvolanet.serve import Limits, work
+from sauvolanet.serve.refusal import Refusal
 
 
 @pytest.fixture
@@ -142,7 +145,7 @@ def test_command_line_refuses_an_open_door(capsys):
     assert "--max-upload" in text and str(Limits().max_upload) in text
 
 
-@pytest.mark.parametrize("token", [None, "a-long-secret"])
+@pytest.mark.parametrize("token", [None, "a-long-secret", "a%41#&?/long"])
 def test_open_shows_the_page_in_the_browser(monkeypatch, capsys, token):
     from sauvolanet.serve import server
 
@@ -151,5 +154,20 @@ def test_open_shows_the_page_in_the_browser(monkeypatch, capsys, token):
     monkeypatch.setattr(server.uvicorn.Server, "run", lambda self, sockets: sockets[0].close())
     assert main(["serve", "--open", "--port", "0", *(["--token", token] if token else [])]) == 0
     (address,) = shown
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/" + (f"#token={token}" if token else ""), address)
-    assert address.partition("#")[0] in capsys.readouterr().err
+    page, _, fragment = address.partition("#")
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", page) and page in capsys.readouterr().err
+    assert unquote(fragment) == (f"token={token}" if token else "")
+
+
+def test_the_service_answers_to_the_address_it_was_given(monkeypatch):
+    from sauvolanet.serve import server
+
+    served = []
+    monkeypatch.setattr(
+        server.uvicorn.Server, "run", lambda self, sockets: (served.append(self.config.app), sockets[0].close())
+    )
+    assert main(["serve", "--host", "127.0.0.2", "--port", "0"]) == 0
+    (app,) = served
+    app.check("/", Headers({"host": "127.0.0.2:8765"}))
+    with pytest.raises(Refusal):
+        app.check("/", Headers({"host": "127.0.0.3:8765"}))

@@ -176,6 +176,19 @@ def test_token_host_and_origin(start, png):
     assert guarded.client.post("/v1/binarize", files={"file": ("a.png", png)}).status_code == 401
 
 
+def test_headers_that_cannot_be_understood(start):
+    guarded = start(hosts=("127.0.0.1",))
+    for headers in ({"Host": "["}, {"Origin": "http://["}):
+        answer = guarded.client.get("/healthz", headers=headers)
+        assert answer.status_code == 400 and answer.json()["error"]["code"] == "usage"
+
+
+def test_explain_takes_no_strength_with_a_method_either(service, png):
+    for what in ({}, {"method": "otsu"}):
+        answer = service.post("/v1/explain", png, strength="0.5", **what)
+        assert answer.status_code == 400 and "unknown option 'strength'" in answer.json()["error"]["message"]
+
+
 def test_models_are_named_never_paths(service, png, tmp_path):
     for name in ("/etc/passwd", "../original", str(tmp_path), "original.json"):
         answer = service.post("/v1/binarize", png, model=name)

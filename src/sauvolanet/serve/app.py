@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import re
@@ -130,14 +129,14 @@ async def _answer(
         order = await run_in_threadpool(read, upload.fields)
         result = await jobs.run(job, lambda job: work(upload, order, limits, job), body.disconnected())
         stack.callback(result.close)
-        return _FileResponse(result, stack.pop_all(), limits)
+        return _FileResponse(result, stack.pop_all())
 
 
 class _FileResponse(Response):
-    """A result in pieces; gives up when the client takes none of it for a while. Frees everything at its end."""
+    """A result in pieces; frees everything at its end, which comes soon for a client that takes none (`patient_for`)."""
 
-    def __init__(self, result: Result, stack: contextlib.ExitStack, limits: Limits) -> None:
-        self.result, self.stack, self.limits = result, stack, limits
+    def __init__(self, result: Result, stack: contextlib.ExitStack) -> None:
+        self.result, self.stack = result, stack
         self.length = result.file.seek(0, io.SEEK_END) or result.file.tell()
         result.file.seek(0)
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(result.name)}"}
@@ -151,11 +150,7 @@ class _FileResponse(Response):
             while left > 0:
                 chunk = self.result.file.read(_CHUNK)
                 left -= len(chunk)
-                try:
-                    async with asyncio.timeout(self.limits.idle_seconds):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": left > 0})
-                except TimeoutError:
-                    raise ClientGone from None
+                await send({"type": "http.response.body", "body": chunk, "more_body": left > 0})
 
 
 async def _refused(request: Request, problem: Exception) -> Response:

@@ -66,11 +66,14 @@ class Guard:
 
     def check(self, path: str, headers: Headers) -> None:
         """Refuse requests under a foreign name (a page that rebinds DNS), from other pages, and without the token."""
-        host = headers.get("host", "")
-        if self.hosts is not None and urlsplit(f"//{host}").hostname not in self.hosts:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        try:
+            name, place = urlsplit(f"//{host}").hostname, urlsplit(origin or "").netloc
+        except ValueError:
+            raise Refusal(400, "the Host or Origin header cannot be understood") from None
+        if self.hosts is not None and name not in self.hosts:
             raise Refusal(400, f"this service does not answer to that host name; known: {', '.join(self.hosts)}")
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and place != host:
             raise Refusal(400, "requests from other web pages are refused")
         if self.token is not None and path.startswith("/v1/"):
             given = headers.get("authorization", "").removeprefix("Bearer ")

@@ -8,6 +8,7 @@ import socket
 import sys
 import webbrowser
 from typing import Any
+from urllib.parse import quote
 
 import h11
 import uvicorn
@@ -17,6 +18,7 @@ from ..errors import UsageError
 from .app import create_app
 from .limits import Limits
 
+_TAKEN = 256 * 1024  # bytes of an answer, or its rest, that a client takes in `idle_seconds`
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -32,7 +34,8 @@ def run(host: str = "127.0.0.1", port: int = 8765, *, limits: Limits | None = No
         )
     except (OSError, OverflowError) as problem:
         raise UsageError(f"cannot listen on {host}, port {port}: {problem}; choose another with --port") from None
-    app = create_app(limits, token=token, model=model, hosts=None if token else LOCAL, log=say, warm=True)
+    hosts = None if token else tuple(dict.fromkeys((*LOCAL, host)))
+    app = create_app(limits, token=token, model=model, hosts=hosts, log=say, warm=True)
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, lifespan="on",
                             http=patient_for(limits.idle_seconds), ws="none",
                             timeout_graceful_shutdown=int(limits.work_seconds) + 1)  # fmt: skip
@@ -40,7 +43,7 @@ def run(host: str = "127.0.0.1", port: int = 8765, *, limits: Limits | None = No
     address = f"http://{shown}:{listening.getsockname()[1]}/"
     say(f"sauvolanet serves {address} (Ctrl-C ends it)")
     if open_page:  # the socket listens already, so the browser finds it
-        webbrowser.open(f"{address}#token={token}" if token else address)
+        webbrowser.open(f"{address}#token={quote(token, safe='')}" if token else address)
     uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -56,23 +59,45 @@ def _is_local(host: str) -> bool:
 
 
 def patient_for(seconds: float) -> type[H11Protocol]:
-    """uvicorn's protocol, except that a connection without a complete request head is closed after a while."""
+    """uvicorn's protocol, except that it hangs up on who sends no complete request head or takes no answer for a while."""
 
     class Patient(H11Protocol):
         timer: asyncio.TimerHandle | None = None
+        unread: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            transport.set_write_buffer_limits(0)  # then `pause_writing` tells of every byte that is not taken
             self._watch()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             self._watch()
 
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._watch_reader()
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self.unread:
+                self.unread.cancel()
+
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
-            if self.timer:
-                self.timer.cancel()
+            for timer in (self.timer, self.unread):
+                if timer:
+                    timer.cancel()
+
+        def _watch_reader(self) -> None:
+            most = self.transport.get_write_buffer_size() - _TAKEN
+            self.unread = self.loop.call_later(seconds, self._look, most)
+
+        def _look(self, most: int) -> None:
+            if self.transport.get_write_buffer_size() > most:
+                self.transport.abort()  # `close` would wait for the client
+            else:
+                self._watch_reader()
 
         def _watch(self) -> None:
             waiting = self.conn.their_state is h11.IDLE and (self.cycle is None or self.cycle.response_complete)

@@ -109,19 +109,23 @@ def _check_start(file: IO[bytes], name: str, limits: Limits) -> None:
         raise Refusal(
             415, f"{name} is not an image or PDF; PNG, JPEG, TIFF, JPEG 2000, WebP, BMP, PNM, GIF and PDF are read"
         )
-    if start[:4] in (b"II*\0", b"MM\0*"):
+    if start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
         order = "<" if start[:2] == b"II" else ">"
-        at, seen = start[4:8], set()
-        while len(at) == 4 and (place := struct.unpack(order + "I", at)[0]):
+        big = b"+" in start[2:4]
+        offset, number, entry = ("Q", "Q", 20) if big else ("I", "H", 12)
+        wide, counted = struct.calcsize(offset), struct.calcsize(number)
+        at, seen = start[8:16] if big else start[4:8], set()
+        while len(at) == wide and (place := struct.unpack(order + offset, at)[0]):
             if place in seen:
                 raise Refusal(422, f"{name} is damaged: its pages form a ring")
             seen.add(place)
             if len(seen) > 4 * limits.max_pages:  # reduced copies of pages are no pages
                 raise Refusal(413, f"{name} has more than {limits.max_pages} pages")
-            file.seek(place)
-            count = file.read(2)
-            if len(count) < 2:
+            file.seek(min(place, limits.max_upload))  # no file goes on there, and no file system knows 2^64
+            count = file.read(counted)
+            if len(count) < counted:
                 break  # the decoder says what is missing
-            file.seek(place + 2 + 12 * struct.unpack(order + "H", count)[0])
-            at = file.read(4)
+            further = place + counted + entry * struct.unpack(order + number, count)[0]
+            file.seek(min(further, limits.max_upload))
+            at = file.read(wide)
     file.seek(0)

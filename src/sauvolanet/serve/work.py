@@ -75,12 +75,12 @@ def read_order(fields: dict[str, str], options: tuple[Option, ...], models: dict
     if model is not None and model not in models:
         raise UnknownName("model", model, models)
     given = {o.name: o.parse(rest.pop(o.name)) for o in options if o.name in rest}
-    if method is not None:
-        if method not in classic.METHODS:
-            raise UnknownName("method", method, classic.METHODS)
-    elif rest:
-        known = {o.name for o in options} | {"file", "model", "method"}
-        raise UnknownName("option", next(iter(rest)), known)
+    if method is not None and method not in classic.METHODS:
+        raise UnknownName("method", method, classic.METHODS)
+    own = {o.name for o in classic.METHODS[method].all_options} if method else set()
+    for name in rest:
+        if name not in own:
+            raise UnknownName("option", name, own | {o.name for o in options} | {"file", "model", "method"})
     what = {"method": method, **rest} if method else {"model": models[model or next(iter(models))]}
     if model is not None and method is not None:
         raise UsageError("give a model or a method, not both")

@@ -34,6 +34,8 @@ let chosenWindow = 0;
 
 async function open(chosen) {
   if (!chosen) return;
+  running?.abort(); // it is about the file before
+  running = null;
   $("welcome").hidden = true;
   $("work").hidden = false;
   $("open").hidden = $("document").hidden = false;
@@ -42,14 +44,17 @@ async function open(chosen) {
   first = second = picture = null;
   remembered = new Map();
   viewer.forget();
+  viewer.show({ before: null, after: null });
   $("file-name").textContent = file.name;
   $("file-facts").textContent = "";
-  try {
-    picture = new Picture(await createImageBitmap(file, { imageOrientation: "from-image" }));
+  $("pages").hidden = true;
+  // TIFF and PDF: the service decodes them
+  const bitmap = await createImageBitmap(file, { imageOrientation: "from-image" }).catch(() => null);
+  if (file !== chosen) return; // another one was opened meanwhile
+  if (bitmap) {
+    picture = new Picture(bitmap);
     viewer.resize();
     viewer.show({ before: picture, after: null });
-  } catch {
-    picture = null; // TIFF and PDF: the service decodes them
   }
   await explainBoth();
 }
@@ -84,6 +89,7 @@ async function withProgress(work) {
   } finally {
     if (running === mine) {
       running = null;
+      pageNumber = first?.meta.page ?? pageNumber; // what is shown, also if another was asked for in vain
       $("working").hidden = true;
       $("stage").removeAttribute("aria-busy");
     }
@@ -102,7 +108,9 @@ async function explained(fields, signal) {
   const key = JSON.stringify(fields);
   if (!remembered.has(key)) {
     const answer = await post("v1/explain", file, fields, tell, signal);
-    remembered.set(key, await new Explained(answer).loadResult());
+    const page = await new Explained(answer).loadResult();
+    if (signal.aborted) throw new Cancelled(); // too late for the request, not for us
+    remembered.set(key, page);
     if (remembered.size > KEPT) remembered.delete(remembered.keys().next().value);
   }
   return remembered.get(key);
@@ -161,7 +169,9 @@ async function update() {
     if (input.disabled && input.checked) document.querySelector("input[value=result]").checked = true;
   }
   if (view() === "attention" || view() === "window" || viewer.marked) {
+    const before = first;
     await Promise.all([first, second].map((page) => page?.loadAttention()));
+    if (first !== before) return; // another page has come meanwhile, or will
   }
   const specks = Number(optionValues($("options")).despeckle ?? 0);
   inks = [first, second].map((page) => page && inkAt(page, Number($("strength").value), specks));
@@ -224,7 +234,9 @@ async function lookAt(pixel) {
   $("pixel-help").hidden = Boolean(pixel);
   if (!pixel) $("inspector").replaceChildren();
   if (!pixel || !first) return;
+  const before = first;
   await Promise.all([first, second].map((page) => page?.loadAttention()));
+  if (first !== before) return;
   const sides = [first, second].map((page, k) => page && { page, ink: inks[k], strength: strength() }).filter(Boolean);
   inspect($("inspector"), pixel.x, pixel.y, sides);
   if (matchMedia("(min-width: 761px)").matches) $("inspector").lastElementChild.scrollIntoView({ block: "nearest" });
@@ -233,6 +245,7 @@ async function lookAt(pixel) {
 // ---- downloads ----
 
 async function download(format) {
+  pageNumber = first?.meta.page ?? pageNumber; // what is shown, whatever is on its way
   const fields = { ...fieldsOf($("what"), true), format, strength: first?.meta.surface ? strength() : 0 };
   const specks = optionValues($("options")).despeckle;
   if (specks) fields.despeckle = specks;
@@ -261,7 +274,9 @@ function showOptions() {
 }
 
 function turn(step) {
-  pageNumber += step;
+  const wanted = Math.min(Math.max(pageNumber + step, 1), first.meta.pages);
+  if (wanted === pageNumber) return;
+  pageNumber = wanted;
   picture = null; // it shows the first page
   viewer.forget();
   explainBoth();

@@ -55,12 +55,12 @@ export class Viewer extends EventTarget {
     return [{ left: 0, top: 0, right: width, bottom: middle - gap }, { left: 0, top: middle + gap, right: width, bottom: height }];
   }
 
-  /** Show layers; the place that is looked at stays unless the page's size changes. */
+  /** Show layers, or nothing without any; the place that is looked at stays unless the page's size changes. */
   show({ before, after, second = null }) {
     const [old, panes] = [this.page, this.panes.length];
     Object.assign(this, { before, after, second });
     this.divider.hidden = Boolean(second) || !before || !after;
-    if (!old || old.width !== this.page.width || old.height !== this.page.height || panes !== this.panes.length) this.fit();
+    if (!old || old.width !== this.page?.width || old.height !== this.page?.height || panes !== this.panes.length) this.fit();
     this.redraw();
   }
 
@@ -211,7 +211,7 @@ export class Viewer extends EventTarget {
 
   onMove(event) {
     const last = this.pointers.get(event.pointerId);
-    if (!last) return;
+    if (!last || !this.page) return;
     const now = this.place(event);
     if (this.pointers.size === 2) {
       const other = [...this.pointers].find(([id]) => id !== event.pointerId)[1];
