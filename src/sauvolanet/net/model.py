@@ -19,7 +19,7 @@ import numpy as np
 from ..atomic import atomic
 from ..components import EDGE_RULES, drop_edge_strips
 from ..errors import BadModel, UnknownName
-from ..page import RIM, PageNumbers
+from ..page import RIM, SPARSE_CONTRAST, PageNumbers
 from ..windows import Gray, Ink, Surface
 from .architecture import Architecture, architecture_from_json
 from .buffers import Array
@@ -52,7 +52,7 @@ class Model:
         """Same digest, same results: of the weights and of what the description says of how they are used."""
         used = [self.about[n] for n in ("architecture", "windows", "k", "r", "constants", "scaling", "sha256")]
         if self.doubts_rim:
-            used.append([RIM, BED, *EDGE_RULES])
+            used.append([RIM, BED, *EDGE_RULES, SPARSE_CONTRAST])
         return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
 
     @cached_property
