@@ -65,11 +65,11 @@ def test_unknown_name_says_the_nearest() -> None:
 
 
 def test_folder_per_set(tmp_path: Path) -> None:
-    for name in ("H10", "H2", "H01"):
+    for name in ("H10²", "H10", "H2", "H01"):
         picture(tmp_path / "dibco2011" / f"{name}.webp")
         picture(tmp_path / "dibco2011" / f"{name}.gt.png")
     picture(tmp_path / "readme.png")
-    assert ids(find(tmp_path)) == [("DIBCO2011", i) for i in ("H01", "H2", "H10")]
+    assert ids(find(tmp_path)) == [("DIBCO2011", i) for i in ("H01", "H2", "H10", "H10²")]
     assert ids(find(tmp_path / "dibco2011", ["2011"])) == ids(find(tmp_path))
 
 

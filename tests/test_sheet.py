@@ -60,6 +60,8 @@ def test_command(page, tmp_path, capsys):
         (["--methods", "--models"], 2, "nothing to compare"),
         (["--width", "1"], 2, "--width"),
         (["--truth", "other.png"], 4, "3×3 pixels"),
+        (["-o", "./page.png"], 2, "./page.png would replace an input"),
+        (["-o", "other.png", "--truth", "other.png"], 2, "other.png would replace an input"),
     ],
 )
 def test_command_errors(page, tmp_path, capsys, monkeypatch, argv, code, says):

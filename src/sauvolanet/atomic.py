@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from .errors import OutputError
+
+_LONGEST = 143  # bytes of a name that every file system takes; most take 255
 
 
 @contextlib.contextmanager
@@ -18,7 +21,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     A folder that is missing is made. Whatever the disk refuses is an OutputError that names the file.
     """
     target = Path(path)
-    part = target.parent / f".{target.name}.{os.urandom(4).hex()}.part"  # named first: an interrupt leaves none
+    part = target.parent / part_name(target.name, f".{os.urandom(4).hex()}")  # named first: an interrupt leaves none
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with part.open("x+b") as file:
@@ -33,6 +36,14 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
+
+
+def part_name(name: str, mark: str = "") -> str:
+    """The hidden name a file has while it is written; it follows from the file's own, and from ``mark``."""
+    part = f".{name}{mark}.part"
+    if len(os.fsencode(part)) <= _LONGEST:
+        return part
+    return f".{hashlib.blake2b(os.fsencode(name), digest_size=16).hexdigest()}{mark}.part"
 
 
 def put_between(path: str | os.PathLike[str], mark: str, text: str) -> None:

@@ -209,7 +209,7 @@ def _place(data: Path, folders: Sequence[str], stem: str) -> tuple[str, str]:
 
 
 def _natural(text: str) -> list[Any]:
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", text)]
 
 
 def resolve(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:

@@ -92,6 +92,9 @@ def test_dry_run(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (["{scans}", "-o", "ink", "-p", "window"], "-p takes KEY=VALUE"),
         (["{scans}", "-o", "ink", "-p", "window=3"], "window"),
         (["{scans}", "-o", "ink", "-p", "strength=1"], "write --strength 1"),
+        (["{scans}", "-o", "ink", "-p", "self=1"], "unknown option of otsu 'self'"),
+        (["{scans}", "-o", "ink", "-p", "client=1"], "unknown option of otsu 'client'"),
+        (["{scans}", "-o", "ink", "-p", "on_count=1"], "unknown option of otsu 'on_count'"),
         (["{scans}", "-o", "ink", "--shard", "3/2"], "from 1 to 2"),
         (["{scans}", "-o", "ink", "--shard", "x"], "takes I/N"),
         (["{scans}", "-o", "ink", "--max-pixels", "0"], "max_pixels must be"),
@@ -169,6 +172,19 @@ def test_what_failed_is_told_when_a_run_ends_early(
     assert capsys.readouterr().err.splitlines() == [
         "sauvolanet: b is damaged", "sauvolanet: 1 done, 1 failed", "sauvolanet: run the same command again to go on",
         "sauvolanet: the cluster is lost"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("codes", "code"), [([1, 1], 1), ([2], 2), ([4], 4), ([5], 5), ([6, 6], 6), ([1, 4], 4)])
+def test_where_all_fail_alike_that_is_the_code(
+    codes: list[int], code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(*args: object, **options: object) -> Iterator[dict[str, object]]:
+        for i, each in enumerate(codes):
+            yield {"input": f"{i}", "pages": 1, "page": 1, "status": "failed", "error": f"{i} failed", "code": each}
+
+    monkeypatch.setattr("sauvolanet.cli.binarize.binarize_many", failed)
+    assert run("a", "b", "-o", "ink") == code
+    assert "0 failed" in capsys.readouterr().err
 
 
 def test_the_bar_counts_pages_before_their_rows() -> None:

@@ -95,17 +95,36 @@ def test_an_enlarged_page_keeps_its_physical_size(
     assert large.gray.shape == tuple(3 * n for n in plain.gray.shape)
     assert large.dpi == (plain.dpi and pytest.approx(tuple(3 * n for n in plain.dpi), rel=1e-4))
     (row,) = run(tmp_path / "page.png", tmp_path / f"huge{suffix}", enlarge=4, max_pixels=gray.size)
-    assert row["status"] == "failed" and "--max-pixels" in row["error"]
+    too_large = "page.png has 90 × 120 pixels, enlarged 360 × 480, more than 10800; allow it with --max-pixels"
+    assert row["status"] == "failed" and too_large in row["error"]
+
+
+def small_letters() -> np.ndarray:
+    """A page of 120 × 90 with strokes 9 pixels high."""
+    page = np.full((120, 90), 230, np.uint8)
+    for top in range(5, 100, 20):
+        page[top : top + 9, 5:80:4] = 30
+    return page
+
+
+@pytest.mark.parametrize("keep_gray", [False, True])
+@pytest.mark.parametrize(("limit", "times"), [(4 * 120 * 90, 2), (4 * 120 * 90 - 1, 1), (120 * 90, 1)])
+def test_no_page_is_enlarged_beyond_the_limit_unasked(
+    tmp_path: Path, limit: int, times: int, keep_gray: bool, run: Run
+) -> None:
+    Image.fromarray(small_letters()).save(tmp_path / "page.png")
+    options = {"enlarge": "auto", "keep_gray": keep_gray}
+    (row,) = run(tmp_path / "page.png", tmp_path / "ink.png", max_pixels=limit, **options)
+    with Image.open(tmp_path / "ink.png") as image:
+        assert image.size == (90 * times, 120 * times)
+    assert row["options"] == run(tmp_path / "page.png", tmp_path / "other.png", **options)[0]["options"]
 
 
 @pytest.mark.parametrize("dpi", [(150, 150), None])
 def test_pages_of_a_book_are_enlarged_each_by_itself(
     gray: np.ndarray, tmp_path: Path, dpi: Any, run: Run, statuses: Statuses
 ) -> None:
-    small = np.full_like(gray, 230)
-    for top in range(5, 100, 20):
-        small[top : top + 9, 5:80:4] = 30
-    first, second = Image.fromarray(gray), Image.fromarray(small)
+    first, second = Image.fromarray(gray), Image.fromarray(small_letters())
     first.save(tmp_path / "book.tif", save_all=True, append_images=[second], **({"dpi": dpi} if dpi else {}))
     assert statuses(run(tmp_path / "book.tif", tmp_path / "large.pdf", enlarge="auto")) == ["done"] * 2
     with (
@@ -311,10 +330,14 @@ def test_full_disk(scans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_name_the_file_system_refuses_concerns_one_page(
-    scans: Path, tmp_path: Path, run: Run, statuses: Statuses
+    gray: np.ndarray, scans: Path, tmp_path: Path, run: Run, statuses: Statuses
 ) -> None:
-    (scans / "0.png").rename(scans / f"{'x' * 251}.png")
-    assert statuses(run(scans, tmp_path / "ink")) == ["done"] * 5 + ["failed"]
+    name = "x" * 251  # as long as may be: that of a page of a book is longer
+    make_book(scans / f"{name}.tif", gray, pages=2)
+    assert statuses(run(scans, tmp_path / "ink")) == ["done"] * 6 + ["failed"] * 2
+    (scans / f"{name}.tif").unlink()
+    (scans / "0.png").rename(scans / f"{name}.png")
+    assert statuses(run(scans, tmp_path / "ink")) == ["done"] + ["skipped"] * 5
 
 
 def test_a_killed_worker_costs_its_page(

@@ -59,6 +59,11 @@ def test_an_output_folder_inside_is_left_out(tmp_path: Path) -> None:
         outputs(tmp_path, output=str(tmp_path))
 
 
+def test_an_output_folder_around_the_input_leaves_nothing_out(tmp_path: Path) -> None:
+    tree(tmp_path, "scans/a.png", "scans/x/b.png")
+    assert outputs(tmp_path / "scans", output=str(tmp_path)) == ["a", "x/b"]
+
+
 def test_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(tmp_path, "x/a.png", "x/y/b.png", "x/y/c.jpg", "x/y/d.txt", "q[1].png")
     assert outputs(f"{tmp_path}/x/**/*.png") == ["a", "y/b"]

@@ -335,3 +335,37 @@ def test_a_damaged_jpeg_in_a_pdf(share: float) -> None:
     cut = cut.replace(b"/Length %d" % length, b"/Length %d" % round(share * length))
     with pytest.raises(UnreadablePage, match=r"an image on page 1 of .* is damaged or cut short"):
         read(cut)
+
+
+@pytest.mark.parametrize("rotation", [0, 90])
+@pytest.mark.parametrize("content", [b"q 90 0 0 120 0 0 cm /I0 Do Q", b""], ids=["scan", "drawing"])
+def test_what_is_filled_in_a_pdf_form_is_seen(
+    gray: np.ndarray, make_pdf: Callable[..., bytes], content: bytes, rotation: int
+) -> None:
+    """A field of 30 × 10 points with a black ground, whose look is left to the reader."""
+    entries = b"/Rotate %d/Annots[9 0 R]" % rotation
+    data = make_pdf([gray], (90, 120), content, entries).replace(b"/Catalog", b"/Catalog/AcroForm<</Fields[9 0 R]>>")
+    field = b"<</Type/Annot/Subtype/Widget/FT/Tx/T(x)/F 4/Rect[50 70 80 80]/MK<</BG[0]>>>>"
+    (page,) = read(data.replace(b"xref\n0", b"9 0 obj\n%s\nendobj\nxref\n0" % field, 1), dpi=72)
+    expected = gray.copy() if content else np.full_like(gray, 255)
+    expected[40:50, 50:80] = 0
+    assert (page.gray == np.rot90(expected, -rotation // 90)).all()
+
+
+def test_forms_of_a_kind_that_is_not_drawn_are_no_news(
+    make_pdf: Callable[..., bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    data = make_pdf([], (90, 120), b"").replace(b"/Catalog", b"/Catalog/AcroForm<</Fields[]/XFA[(a)9 0 R]>>")
+    read(data.replace(b"xref\n0", b"9 0 obj\n<</Length 1>>stream\n \nendstream\nendobj\nxref\n0", 1), dpi=72)
+    assert not caplog.messages
+
+
+def test_a_tiff_page_without_a_resolution_has_none(gray: np.ndarray) -> None:
+    """Whatever the pages before it, and after it, say."""
+    from tifffile import TiffWriter
+
+    file = io.BytesIO()
+    with TiffWriter(file) as tiff:
+        for dpi in (None, 300, None, 200):
+            tiff.write(gray, **({"resolution": (dpi, dpi), "resolutionunit": 2} if dpi else {}))
+    assert [page.dpi for page in read(file.getvalue())] == [None, (300, 300), None, (200, 200)]

@@ -60,6 +60,18 @@ def test_crash_between_journal_and_rename(
     assert not list(ink.glob(".*.part"))
 
 
+def test_incomplete_lines_of_the_journal_are_passed_over(
+    scans: Path, tmp_path: Path, run: Run, statuses: Statuses
+) -> None:
+    run(scans, tmp_path / "ink")
+    with (tmp_path / "ink/.sauvolanet/journal.jsonl").open("a") as file:
+        file.write('{"output": null, "status": "done"}\n{"output": "0.png", "status": "done"}\n')
+        file.write(
+            '{"input": "a", "output": "0-0001.png", "status": "done", "page": null, "pages": 2, "output_size": 9}\n'
+        )
+    assert statuses(run(scans, tmp_path / "ink")) == ["skipped"] * 6
+
+
 @pytest.mark.parametrize("another", [False, True])
 def test_interrupted_before_the_file_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, another: bool) -> None:
     """The temporary file goes, unless another run is writing it."""

@@ -40,7 +40,15 @@ def test_shards_follow_from_the_list(scans: Path, tmp_path: Path) -> None:
     assert plans[0].batch == plans[1].batch
     assert [len(plans[0].items(i)) for i in range(plans[0].shards)] == [4, 2]
     assert plans[0].items(0) == plans[1].items(0)
-    assert (shards.size_for(6), shards.size_for(1000), shards.size_for(10_000_000)) == (1, 16, 500)
+    assert (shards.size_for(6), shards.size_for(1000), shards.size_for(10_000_000)) == (1, 15, 500)
+    assert all(-(-count // shards.size_for(count)) >= 64 for count in range(64, 3000))
+
+
+def test_options_may_be_numpy_numbers_or_text(scans: Path, tmp_path: Path, statuses: Statuses) -> None:
+    for window, strength in ((np.int64(25), np.float32(0.5)), ("25", "0.5")):
+        plan = plan_batch(scans, tmp_path / "ink", method="nick", window=window, strength=strength)
+        assert plan.settings.options == {"method": "nick", "window": 25, "strength": 0.5}
+    assert statuses(run_shard(plan.root, plan.batch, 0)) == ["done"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

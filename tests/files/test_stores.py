@@ -75,6 +75,69 @@ def test_output_inside_the_input_is_left_out(memory: Any, run: Run, statuses: St
         run("memory://scans", "memory://scans/")
 
 
+@pytest.mark.parametrize("source", ["memory:///scans/0.png", "local://{scans}/0.png"])
+def test_no_page_replaces_itself_by_another_name(memory: Any, scans: Path, source: str, run: Run) -> None:
+    output = "memory://scans" if "memory" in source else f"{scans}/"
+    before = memory.cat_file("/scans/0.png"), (scans / "0.png").read_bytes()
+    (row,) = run(source.format(scans=scans), output, force=True)
+    assert "would replace its own input" in row["error"]
+    with pytest.raises(UsageError, match="both input and output"):
+        run(source.format(scans=scans).removesuffix("0.png"), output, force=True)
+    assert (memory.cat_file("/scans/0.png"), (scans / "0.png").read_bytes()) == before
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("s3a://bucket/a", "s3://bucket/a", True),
+        ("s3://bucket/a", "s3://bucket/b", False),
+        ("gcs://bucket/a/", "gs://bucket/a", True),
+        ("ftp://one/a", "ftp://two/a", False),
+        ("memory://a", "/a", False),
+    ],
+)
+def test_same_file(a: str, b: str, same: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip({"s3": "s3fs", "gc": "gcsfs"}.get(a[:2], "fsspec"))
+    monkeypatch.setattr("ftplib.FTP.connect", lambda *args: None)
+    monkeypatch.setattr("ftplib.FTP.login", lambda *args: None)
+    assert stores.same_file(a, b) == same
+
+
+def test_output_at_the_root_of_a_store(
+    memory: Any, tmp_path: Path, run: Run, statuses: Statuses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert statuses(run("memory://scans", "memory://")) == ["done"] * 6
+    assert {"/0.png", "/box/2.png"} <= set(memory.store)
+    assert statuses(run("memory://scans", "memory://")) == ["skipped"] * 6
+    run("memory://scans/0.png", "memory://page.tif")
+    assert memory.cat_file("/page.tif")[:2] == b"II"
+    assert not (tmp_path / "memory:").exists()
+
+
+def test_patterns_at_the_root_of_a_store(memory: Any, scans: Path, tmp_path: Path, run: Run) -> None:
+    memory.put(str(scans / "0.png"), "/0.png")
+    assert [r["output"] for r in run("memory://*.png", tmp_path / "a")] == ["0.png"]
+    with zipfile.ZipFile(tmp_path / "box.zip", "w") as file:
+        for page in sorted(scans.rglob("*.png")):
+            file.write(page, page.relative_to(scans))
+    for pattern, count in {"*.png": 4, "**": 6, "box/*": 2}.items():
+        rows = run(f"zip://{pattern}::{tmp_path}/box.zip", tmp_path / f"zip{count}")
+        assert [r["status"] for r in rows] == ["done"] * count
+
+
+@pytest.mark.parametrize("protocol", ["file", "local"])
+def test_folders_and_patterns_of_this_machine_as_urls(
+    scans: Path, tmp_path: Path, protocol: str, run: Run, statuses: Statuses
+) -> None:
+    expected = local_results(scans, tmp_path, run)
+    assert {row["output"] for row in run(f"{protocol}://{scans}", tmp_path / "a")} == set(expected)
+    assert all((tmp_path / "a" / name).read_bytes() == data for name, data in expected.items())
+    assert statuses(run(f"{protocol}://{scans}/*.png", tmp_path / "b")) == ["done"] * 4
+    with pytest.raises(UsageError, match="several inputs need a folder"):
+        run(f"{protocol}://{scans}", tmp_path / "a.pdf")
+
+
 def test_output_inside_a_pattern_is_left_out(memory: Any, run: Run, statuses: Statuses) -> None:
     for expected in ("done", "skipped"):
         assert statuses(run("memory://scans/**/*.png", "memory://scans/ink")) == [expected] * 6

@@ -6,13 +6,18 @@ A command's module is imported only when that command is asked for, so ``sauvola
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import importlib
+import io
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from .. import __version__
-from ..errors import SauvolanetError, UnknownName, UsageError
+from ..errors import OutputError, SauvolanetError, UnknownName, UsageError
 
 # name -> one line for --help; the module is sauvolanet.cli.NAME with "_" for "-".
 COMMANDS = {
@@ -30,6 +35,10 @@ COMMANDS = {
     "paper": "recompute a table or figure of the paper",
     "serve": "open the web page and the HTTP service",
 }
+
+
+# a result that cannot be written is an OutputError; these are of standard output, or of a temporary file
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,14 +62,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"sauvolanet {__version__}")
     parser.add_argument("command", metavar="COMMAND", help="see below")
     try:
-        args = parser.parse_args(argv[:1])
-        if args.command not in COMMANDS:
-            raise UnknownName("command", args.command, COMMANDS)
-        module = importlib.import_module(f"{__name__}.{args.command.replace('-', '_')}")
-        sub = _Parser(prog=f"sauvolanet {args.command}", description=module.__doc__,
-                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-        module.add_arguments(sub)
-        return int(module.run(sub.parse_args(argv[1:])) or 0)
+        with _streams():
+            args = parser.parse_args(argv[:1])
+            if args.command not in COMMANDS:
+                raise UnknownName("command", args.command, COMMANDS)
+            module = importlib.import_module(f"{__name__}.{args.command.replace('-', '_')}")
+            sub = _Parser(prog=f"sauvolanet {args.command}", description=module.__doc__,
+                          formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+            module.add_arguments(sub)
+            return int(module.run(sub.parse_args(argv[1:])) or 0)
     except SauvolanetError as problem:
         print(f"sauvolanet: {problem}", file=sys.stderr)
         return problem.exit_code
@@ -70,3 +80,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         sys.stderr.close()
         return 0
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        print(f"sauvolanet: cannot write the output: {problem.strerror}", file=sys.stderr)
+        return OutputError.exit_code
+
+
+@contextlib.contextmanager
+def _streams() -> Iterator[None]:
+    """Standard error is there; standard output takes any file's name, and is flushed while its failure can be told."""
+    if sys.stderr is None:  # closed, as by 2>&-: no file of ours may get its number, nor one of a worker process
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+        os.set_inheritable(sys.stderr.fileno(), True)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError as problem:
+            forget_output()
+            if not isinstance(problem, BrokenPipeError):
+                raise
+
+
+def forget_output() -> None:
+    """What standard output still holds, and cannot get rid of, goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

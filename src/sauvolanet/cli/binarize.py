@@ -20,7 +20,6 @@ import contextlib
 import itertools
 import json
 import logging
-import os
 import signal
 import sys
 from collections import Counter
@@ -28,10 +27,11 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..binarize import DEFAULT_MODEL
-from ..errors import ForeignOutput, InputError, SauvolanetError, SomeFailed, UsageError
+from ..errors import InputError, OutputError, RunFailed, SauvolanetError, SomeFailed, UsageError
 from ..files.batch import KEEP_GRAY
 from ..files.many import OPTIONS, binarize_many
 from ..options import THREADS, VERB_OPTIONS
+from . import forget_output
 from .options import add_option, given, key_values
 
 if TYPE_CHECKING:
@@ -96,6 +96,11 @@ def _params(args: argparse.Namespace) -> dict[str, str]:
     for key, value in params.items():
         if hasattr(args, key):
             raise UsageError(f"-p is for the method's own options: write --{key.replace('_', '-')} {value}")
+    if params:
+        from ..classic import METHODS
+
+        if args.method in METHODS:
+            METHODS[args.method].values(params)  # another name might be that of an argument of binarize_many
     return params
 
 
@@ -105,8 +110,6 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     share, sign, count = text.partition("/")
     if not (sign and share.isascii() and share.isdigit() and count.isascii() and count.isdigit()):
         raise UsageError(f"--shard takes I/N, as 3/8, not '{text}'")
-    if not 1 <= int(share) <= int(count):
-        raise UsageError(f"--shard {text}: the share must be from 1 to {int(count)}")
     return int(share), int(count)
 
 
@@ -176,7 +179,7 @@ def _report(rows: Generator[dict[str, Any]], progress: _Progress, args: argparse
         stopped = problem
         rows.close()
     except BrokenPipeError:  # nobody reads the rows any more, as behind `| head`: the same as Ctrl-C
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes nowhere
+        forget_output()
         stopped = KeyboardInterrupt()
         rows.close()
     bar.close()
@@ -197,7 +200,7 @@ def _report(rows: Generator[dict[str, Any]], progress: _Progress, args: argparse
     good = sum(n for status, n in count.items() if status != "failed")
     if good:
         raise SomeFailed(f"{failed.total()} of {good + failed.total()} pages failed")
-    for kind in (ForeignOutput, UsageError):
+    for kind in (SauvolanetError, UsageError, OutputError, RunFailed):
         if set(failed) == {kind.exit_code}:
             raise kind("nothing was written")
     raise InputError("no input could be used")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from ..options import INVERT, STRENGTH
-from .options import add_option, given, picture_format
+from .options import add_option, given, keep_inputs, picture_format
 
 _DEFAULT_METHODS = ("otsu", "sauvola", "isauvola", "wolf", "nick", "su", "gatos")
 
@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from ..sheet import sheet
 
     target = picture_format(args.output)
+    keep_inputs((args.page, args.truth), (args.output,))
     if not 16 <= args.width <= 10_000:
         raise UsageError(f"--width must be a whole number from 16 to 10000, not {args.width}")
     methods = list(_DEFAULT_METHODS if args.methods is None else args.methods)

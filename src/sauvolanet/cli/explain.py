@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..options import INVERT, QUALITY, STRENGTH
-from .options import add_option, given, picture_format
+from .options import add_option, given, keep_inputs, picture_format
 
 _OPTIONS = (STRENGTH, INVERT, QUALITY)
 
@@ -33,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from ..errors import BadData
     from ..explain import explain, picture
 
+    keep_inputs((args.page, args.truth), (args.output, args.arrays))
     gray = read_image(Path(args.page))
     truth = None
     if args.truth:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ def key_values(texts: list[str], flag: str) -> dict[str, str]:
             raise UsageError(f"{flag} takes KEY=VALUE, not '{text}'")
         found[key] = value
     return found
+
+
+def keep_inputs(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
+    """A UsageError if an output is the same file as an input; None is one that was not given."""
+    from ..files.stores import same_file
+
+    for output in filter(None, outputs):
+        if any(same_file(output, input) for input in filter(None, inputs)):
+            raise UsageError(f"{output} would replace an input; give another name")
 
 
 def picture_format(path: str) -> str:

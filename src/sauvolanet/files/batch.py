@@ -17,10 +17,10 @@ from typing import IO, Any, NamedTuple
 from ..binarize import Binarizer, normalize
 from ..errors import ForeignOutput, OutputError, PageTooLarge, SauvolanetError, UnreadablePage, UsageError
 from ..options import MAX_PIXELS, Option
-from ..windows import cores
+from ..windows import Gray, cores
 from . import stores
 from .folders import Folder, Row, open_folder, stops_batch
-from .inputs import Item
+from .inputs import Item, Named
 from .read import Document, open_document
 from .write import FORMATS, Pixels
 
@@ -47,6 +47,7 @@ class Settings:
     max_pixels: int = MAX_PIXELS.default
     force: bool = False
     dry_run: bool = False
+    kept: list[str] = field(default_factory=list)  # inputs inside the output folder: they are never replaced
 
     @property
     def many_pages(self) -> bool:
@@ -93,6 +94,7 @@ class Worker:
         self.options = {**settings.options, "threads": threads}
         self.binarizer = Binarizer(**self.options)
         self.hash = settings.hash(self.binarizer)
+        self.kept = Named(settings.kept if settings.force else [], folder.root)
         self.recorded_since: Known = {}
 
     def run(self, task: Task) -> Iterator[Row]:
@@ -117,7 +119,8 @@ class Worker:
                     file,
                     shown(item.input),
                     dpi=self.settings.dpi,
-                    max_pixels=self.settings.max_pixels // self.binarizer.most**2,
+                    max_pixels=self.settings.max_pixels,
+                    times=1 if self.binarizer.enlarge == "auto" else self.binarizer.most,
                 ) as document,
             ):
                 row["pages"] = len(document)
@@ -196,8 +199,7 @@ class Worker:
                 row["page"] = number  # the one to blame if this fails
                 begin = time.perf_counter()
                 page = document.page(number - 1)
-                gray = self.settings.keep_gray
-                pixels: Pixels = normalize(page.gray, **self.options) if gray else self.binarizer(page.gray)
+                pixels = self._pixels(page.gray)
                 times = len(pixels) // len(page.gray)
                 dpi = page.dpi or writer.default_dpi
                 writer.add(pixels, dpi and (dpi[0] * times, dpi[1] * times), page.description)
@@ -209,11 +211,21 @@ class Worker:
 
         return self.folder.write(row["output"], fill)
 
+    def _pixels(self, gray: Gray) -> Pixels:
+        """What is written of a page. With enlarge="auto" one that would be too large when enlarged keeps its size."""
+        fits = gray.size * self.binarizer.most**2 <= self.settings.max_pixels
+        options = self.options if fits else {**self.options, "enlarge": 1}
+        if self.settings.keep_gray:
+            return normalize(gray, **options)
+        return (self.binarizer if fits else Binarizer(**options))(gray)
+
     def _in_its_place(self, task: Task, row: Row, pages: Iterable[int]) -> list[Row]:
         """Rows of pages that another run has finished meanwhile, nothing if the place is free; else ForeignOutput."""
         place = self.folder.where(row["output"])
         if place != "-" and stores.same_file(place, row["input"]):
             raise ForeignOutput(f"{place} would replace its own input; give another folder with -o")
+        if place in self.kept and self.folder.size(row["output"]) is not None:
+            raise ForeignOutput(f"{place} is another input and is not replaced; give another folder with -o")
         if self.settings.force or self.folder.size(row["output"]) is None:
             return []
         skipped = self._skipped(self._informed(task), row, row["pages"], pages)

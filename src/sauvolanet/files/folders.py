@@ -12,6 +12,7 @@ import errno
 import io
 import json
 import os
+import re
 import sys
 import time
 import uuid
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from ..atomic import part_name
 from ..errors import OutputError, SauvolanetError, UsageError
 from .stores import absolute, filesystem, is_url, join, reason
 
@@ -30,6 +32,7 @@ except ImportError:  # Windows
 Row = dict[str, Any]
 STATE = ".sauvolanet"  # the folder below the output that holds journal, manifest and markers
 
+_NEEDED = {"input": str, "page": int, "pages": int, "output": str, "status": str, "output_size": int}  # of a row
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 _READ_ONLY = ("http", "https", "zip", "tar", "libarchive")
 _SYNC_SECONDS = 1.0  # a journal is flushed to disk no more often: for each page it would cost small ones a tenth
@@ -68,7 +71,7 @@ class Folder:
         path = Path(self.where(name))
         with self._writing(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f".{path.name}.part")
+            part = path.with_name(part_name(path.name))
             try:
                 with _open_alone(part) as file:
                     rows = fill(file)
@@ -168,7 +171,7 @@ class StoreFolder(Folder):
     """Results in an object store. Up to ``group`` wait to share one journal object: `flush` when they must be there."""
 
     def __init__(self, root: str, journal: str | None, group: int = 1) -> None:
-        super().__init__(root.rstrip("/"), journal)
+        super().__init__(re.sub(r"(?<![:/])/+$", "", root), journal)  # memory:// stays whole
         self.group = group
         protocol = root.partition("://")[0]
         if protocol in _READ_ONLY:
@@ -327,7 +330,7 @@ def _parse(lines: Iterable[bytes]) -> Iterator[Row]:
     for line in lines:
         with contextlib.suppress(ValueError):
             row = json.loads(line)
-            if isinstance(row, dict) and "output" in row:
+            if isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in _NEEDED.items()):
                 yield row
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -63,7 +63,7 @@ def _groups(inputs: list[str], output: str, refused: dict[str, str]) -> Iterator
         place = stores.absolute(text)
         try:
             if text != "-" and stores.is_folder(text):
-                if place.rstrip("/") == stores.absolute(output).rstrip("/"):
+                if stores.same_file(place, stores.absolute(output)):
                     raise UsageError(f"{text} is both input and output folder; give another folder with -o")
                 top = "" if len(inputs) == 1 else stores.base_name(place)
                 if folders.get(top, place) != place:
@@ -111,6 +111,51 @@ def _matches(pattern: str, output: str) -> list[tuple[str, str]]:
         below = inner[len(top) :].replace(os.sep, "/").strip("/").rpartition("/")[0]
         found.append((below, file))
     return found
+
+
+def only_file(text: str, output: str) -> str:
+    """The file that was named, or the only one that a pattern matches beside the output file."""
+    if not _is_pattern(text):
+        return stores.absolute(text)
+    target = stores.absolute(output)
+    files = [file for _, file in _matches(text, target) if not stores.same_file(file, target)]
+    if not files:
+        raise InputError(f"nothing matches {stores.absolute(text)}")
+    if len(files) > 1:
+        raise UsageError(f"{text} matches {len(files)} files, and several inputs need a folder: give one with -o")
+    return files[0]
+
+
+def inside(inputs: Iterable[str], output: str) -> list[str]:
+    """Those of the inputs that lie, or may match, inside the output folder: absolute, for `Named` on any machine."""
+    folder = stores.absolute(output)
+    real = stores.real(folder)
+    found = []
+    for text in inputs:
+        top = stores.absolute(stores.glob_root(text) if _is_pattern(text) else text)
+        if stores.is_url(top) == stores.is_url(folder) and (
+            stores.is_below(f"{top}/", folder) or stores.is_below(f"{stores.real(top)}/", real)
+        ):
+            found.append(stores.absolute(text))
+    return found
+
+
+class Named:
+    """The files that inputs name, themselves or by a pattern or folder, to ask whether a file is ``in`` it."""
+
+    def __init__(self, inputs: Iterable[str], output: str) -> None:
+        self.files: set[str] = set()
+        self.folders: list[str] = []
+        for text in inputs:
+            if stores.is_folder(text):
+                self.folders.append(stores.real(text))
+            else:
+                files = [file for _, file in _matches(text, output)] if _is_pattern(text) else [text]
+                self.files.update(map(stores.real, files))
+
+    def __contains__(self, file: str) -> bool:
+        real = stores.real(file)
+        return real in self.files or any(stores.is_below(real, folder) for folder in self.folders)
 
 
 def output_names(names: Sequence[str], pages_apart: bool) -> list[str]:

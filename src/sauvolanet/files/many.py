@@ -8,11 +8,11 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OutputError, UsageError
-from ..options import MAX_PIXELS, THREADS, validate
+from ..options import MAX_PIXELS, THREADS, VERB_OPTIONS, validate
 from . import read, stores, write
 from .batch import DPI, FORMAT, JOBS, KEEP_GRAY, Settings, Tell, bound_to_process, run_batch
 from .folders import Row
-from .inputs import Item, find_items
+from .inputs import Item, find_items, inside, only_file
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,6 +40,8 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
     """
     if client is not None and shard is not None:
         raise UsageError("give shard or client, not both: a client does all shares")
+    if shard is not None and not 1 <= shard[0] <= shard[1]:
+        raise UsageError(f"shard {shard[0]}/{shard[1]}: the share must be from 1 to {shard[1]}")
     places, target = _places(inputs), os.fspath(output)
     single, settings, jobs, threads = _settings(places, target, force, dry_run, options)
     tell = on_count or (lambda count: None)
@@ -89,7 +91,8 @@ def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: in
 
 
 def _places(inputs: Place | Iterable[Place]) -> list[str]:
-    return [os.fspath(name) for name in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    names = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
+    return [os.fspath(name).removeprefix("file://") for name in names]  # this machine's: no URL for what follows
 
 
 def _settings(places: list[str], target: str, force: bool, dry_run: bool,
@@ -97,10 +100,22 @@ def _settings(places: list[str], target: str, force: bool, dry_run: bool,
     """Whether the output is one file, the settings, jobs and threads."""
     known = {o.name for o in OPTIONS}
     own = validate(OPTIONS, {n: v for n, v in options.items() if n in known}, "option")
-    verb = {n: v for n, v in options.items() if n not in known and v is not None}
+    verb = _parsed({n: v for n, v in options.items() if n not in known and v is not None})
     single, format, suffix = _target(places, target, own["format"])
-    settings = Settings(verb, format, suffix, own["keep_gray"], own["dpi"], own["max_pixels"], force, dry_run)
+    settings = Settings(verb, format, suffix, own["keep_gray"], own["dpi"], own["max_pixels"], force, dry_run,
+                        inside(places, target))  # fmt: skip
     return single, settings, own["jobs"], own["threads"]
+
+
+def _parsed(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of `Binarizer` in their own types, as a manifest takes them; it says itself what it does not know."""
+    declared = {o.name: o for o in VERB_OPTIONS}
+    if "method" in options:
+        from ..classic import METHODS
+
+        method = METHODS.get(options["method"])
+        declared |= {o.name: o for o in method.all_options} if method else {}
+    return {n: declared[n].parse(v) if n in declared else v for n, v in options.items()}
 
 
 def _target(places: list[str], target: str, format: str | None) -> tuple[bool, str, str]:
@@ -131,11 +146,10 @@ def _target(places: list[str], target: str, format: str | None) -> tuple[bool, s
 
 def _single(place: str, target: str) -> tuple[str, Item]:
     """The folder and item for one named output."""
+    source = only_file(place, target)
     if target == "-":
-        return "-", Item(stores.absolute(place), "-")
+        return "-", Item(source, "-")
     whole = stores.absolute(target)
     name = stores.base_name(whole)
     folder = whole[: -len(name)]
-    return folder if stores.is_url(whole) else folder.rstrip("/") or "/", Item(
-        stores.absolute(place), PurePath(name).stem
-    )
+    return folder if stores.is_url(whole) else folder.rstrip("/") or "/", Item(source, PurePath(name).stem)

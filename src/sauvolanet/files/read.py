@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import math
 import threading
 import warnings
@@ -22,7 +23,7 @@ from ..windows import Gray
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from pypdfium2 import PdfDocument, PdfImage, PdfPage
+    from pypdfium2 import PdfBitmap, PdfDocument, PdfImage, PdfPage
 
 # suffixes that are looked for in folders; a file that is named itself may have any suffix
 SUFFIXES = frozenset((
@@ -53,23 +54,25 @@ class Document(Protocol):
 
 
 @contextlib.contextmanager
-def open_document(file: IO[bytes], name: str, *, dpi: float, max_pixels: int) -> Iterator[Document]:
+def open_document(file: IO[bytes], name: str, *, dpi: float, max_pixels: int, times: int = 1) -> Iterator[Document]:
     """The document in a seekable binary file; errors name it as ``name``.
 
-    dpi : at which PDF pages that are not a plain scan are rendered. max_pixels : a larger page is a PageTooLarge.
+    dpi : at which PDF pages that are not a plain scan are rendered. max_pixels : a larger page is a PageTooLarge, or one
+        that is larger when it has ``times`` the rows and columns.
     """
     start = file.read(1024)
     file.seek(0)
     if not start:
         raise UnreadablePage(f"{name} is empty")
     kind = _Pdf if b"%PDF-" in start else _Images
-    with contextlib.closing(kind(file, name, dpi, max_pixels)) as document:
+    with contextlib.closing(kind(file, name, dpi, max_pixels, times)) as document:
         yield document
 
 
-def _refuse_large(name: str, width: int, height: int, max_pixels: int) -> None:
-    if width * height > max_pixels:
-        raise PageTooLarge(f"{name} has {width} × {height} pixels, more than {max_pixels}; allow it with --max-pixels")
+def _refuse_large(name: str, width: int, height: int, max_pixels: int, times: int = 1) -> None:
+    if width * height * times**2 > max_pixels:
+        size = f"{width} × {height} pixels" + (f", enlarged {width * times} × {height * times}" if times > 1 else "")
+        raise PageTooLarge(f"{name} has {size}, more than {max_pixels}; allow it with --max-pixels")
 
 
 def sane_dpi(x: Any, y: Any) -> tuple[float, float] | None:
@@ -84,10 +87,10 @@ def sane_dpi(x: Any, y: Any) -> tuple[float, float] | None:
 class _Images:
     """One image, or the pages of a TIFF."""
 
-    def __init__(self, file: IO[bytes], name: str, dpi: float, max_pixels: int) -> None:
+    def __init__(self, file: IO[bytes], name: str, dpi: float, max_pixels: int, times: int) -> None:
         from PIL import Image, UnidentifiedImageError
 
-        self.name, self.max_pixels = name, max_pixels
+        self.name, self.max_pixels, self.times = name, max_pixels, times
         with _decoding(name):
             try:
                 self.image = Image.open(file, formats=FORMATS)
@@ -104,9 +107,8 @@ class _Images:
 
     def check(self, index: int) -> None:
         with _decoding(self.name):
-            if self.frames[index] != self.image.tell():
-                self.image.seek(self.frames[index])
-        _refuse_large(self.name, self.image.width, self.image.height, self.max_pixels)
+            _seek(self.image, self.frames[index])
+        _refuse_large(self.name, self.image.width, self.image.height, self.max_pixels, self.times)
 
     def page(self, index: int) -> Page:
         self.check(index)
@@ -128,10 +130,17 @@ def _tiff_pages(image: Image) -> list[int]:
     reduced = []
     count: int = image.n_frames  # type: ignore[attr-defined]
     for frame in range(count):
-        image.seek(frame)
+        _seek(image, frame)
         reduced.append(bool(int(image.tag_v2.get(254, 0)) & 1))  # type: ignore[attr-defined]
-    image.seek(0)
+    _seek(image, 0)
     return [f for f in range(count) if not reduced[f]] or list(range(count))
+
+
+def _seek(image: Image, frame: int) -> None:
+    """Go to a frame; where it says no resolution, Pillow would leave that of the frame before."""
+    if frame != image.tell():
+        image.info.pop("dpi", None)
+        image.seek(frame)
 
 
 def _dpi(image: Image, exif: Any) -> tuple[float, float] | None:
@@ -163,8 +172,8 @@ def _description(image: Image, exif: Any) -> str:
 class _OurRules:
     """While any thread opens or decodes, Pillow has no limit on pixels (ours is ``max_pixels``) and frowns in silence.
 
-    Both settings belong to the whole process, so the first thread to come changes them and the last to go restores
-    them; in between all may decode at once.
+    So does pypdfium2. These settings belong to the whole process, so the first thread to come changes them and the last
+    to go restores them; in between all may decode at once.
     """
 
     def __init__(self) -> None:
@@ -181,6 +190,9 @@ class _OurRules:
                 Image.MAX_IMAGE_PIXELS = None
                 self.before.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore")
+                logger = logging.getLogger("pypdfium2")
+                self.before.callback(logger.setLevel, logger.level)
+                logger.setLevel(logging.ERROR)
             self.inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -209,11 +221,11 @@ def _decoding(name: str) -> Iterator[None]:
 class _Pdf:
     """The pages of a PDF."""
 
-    def __init__(self, file: IO[bytes], name: str, dpi: float, max_pixels: int) -> None:
+    def __init__(self, file: IO[bytes], name: str, dpi: float, max_pixels: int, times: int) -> None:
         import pypdfium2
         from pypdfium2 import raw
 
-        self.name, self.dpi, self.max_pixels = name, dpi, max_pixels
+        self.name, self.dpi, self.max_pixels, self.times = name, dpi, max_pixels, times
         with _pdfium:
             raw.FPDF_LoadDocument(b"", None)  # fails: an error of an earlier document is forgotten
             try:
@@ -227,6 +239,8 @@ class _Pdf:
                 else:
                     reason = f"is not a PDF that can be read: {problem}"
                 raise UnreadablePage(f"{name} {reason}") from None
+            with _decoding(name):
+                self.pdf.init_forms()  # before its pages are counted
             self.description = ""
             with contextlib.suppress(UnicodeDecodeError):  # a broken title is none
                 self.description = self.pdf.get_metadata_value("Title").strip("\0 \r\n\t")
@@ -289,10 +303,12 @@ class _Pdf:
             elif item.type != raw.FPDF_PAGEOBJ_FORM:
                 scan_only = False
         if scan_only and len(images) == 1 and _covers(page, images[0]):
-            return images[0], *_upright_size(images[0])
-        width, height = (max(1, round(side * self.dpi / 72)) for side in page.get_size())
-        _refuse_large(f"{name} at {self.dpi:g} dpi", width, height, self.max_pixels)
-        return None, width, height
+            scan, (width, height) = images[0], _upright_size(images[0])
+        else:
+            scan, (width, height) = None, (max(1, round(side * self.dpi / 72)) for side in page.get_size())
+            name = f"{name} at {self.dpi:g} dpi"
+        _refuse_large(name, width, height, self.max_pixels, self.times)
+        return scan, width, height
 
 
 def _covers(page: PdfPage, image: PdfImage) -> bool:
@@ -381,6 +397,8 @@ def _scan_pixels(page: PdfPage, scan: PdfImage) -> Image:
     bitmap = PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR)
     bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
     raw.FPDF_RenderPageBitmapWithMatrix(bitmap, page, matrix, raw.FS_RECTF(0, 0, width, height), raw.FPDF_ANNOT)
+    wide, high = page.get_size()
+    _draw_fields(bitmap, page, *map(round, (matrix.e, matrix.f, wide * across, high * down)))
     page.set_rotation(rotation)
     image = bitmap.to_pil().convert("L")
     turn = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
@@ -394,5 +412,14 @@ def _rendered(page: PdfPage, width: int, height: int) -> Image:
     bitmap = PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR)
     bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
     raw.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, raw.FPDF_ANNOT)
+    _draw_fields(bitmap, page, 0, 0, width, height)
     image: Image = bitmap.to_pil().convert("L")
     return image
+
+
+def _draw_fields(bitmap: PdfBitmap, page: PdfPage, left: int, top: int, width: int, height: int) -> None:
+    """Draw what is filled in: fields of a form are no part of the page's content. The page has this place and size."""
+    from pypdfium2 import raw
+
+    if page.formenv:
+        raw.FPDF_FFLDraw(page.formenv, bitmap, page, left, top, width, height, 0, raw.FPDF_ANNOT)

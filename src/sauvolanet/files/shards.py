@@ -42,7 +42,7 @@ _ANSWER = 6  # seconds a scheduler has to answer
 
 def size_for(count: int) -> int:
     """Inputs per shard of a list of that length."""
-    return min(SHARD_SIZE, -(-count // _LEAST_SHARDS))
+    return min(SHARD_SIZE, max(1, count // _LEAST_SHARDS))
 
 
 @dataclass(frozen=True)

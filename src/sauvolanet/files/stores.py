@@ -134,11 +134,27 @@ def stat(location: str) -> Stat:
 
 
 def same_file(a: str, b: str) -> bool:
-    """Whether two locations are one file, also by links."""
+    """Whether two locations are one file or folder, also by links and by another way to write its URL."""
+    a, b = (filesystem(x)[1] if x.startswith("local://") else x for x in (a, b))
+    if is_url(a) and is_url(b):
+        if "::" in a + b:  # an archive is never written, and opening it again would cost
+            return False
+        (one, x), (other, y) = filesystem(a), filesystem(b)
+        return one == other and x.rstrip("/") == y.rstrip("/")
     try:
         return a == b or (not is_url(a) and not is_url(b) and Path(a).samefile(b))
     except OSError:
         return False
+
+
+def real(location: str) -> str:
+    """The location with links followed, or the URL as its store writes it: one text for one file."""
+    if not is_url(location):
+        return os.path.realpath(location)
+    if "::" in location or location.startswith("http"):  # nothing is written there
+        return location
+    fs, path = filesystem(location)
+    return str(fs.unstrip_protocol(path))
 
 
 def is_folder(location: str) -> bool:
@@ -161,13 +177,14 @@ def is_below(location: str, folder: str) -> bool:
 def walk(location: str, leave_out: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
     """Folders below and their files, hidden ones left out: ("", […]), ("sub", […]) …, in a fixed order.
 
-    refused : gets the folders that cannot be listed, and why.
+    leave_out : the output folder, passed over if it is inside. refused : gets the folders that cannot be listed, and why.
     """
+    inner = is_below(leave_out, location)
     for below, files in (
         _store_walk(location, refused) if is_url(location) else _local_walk(location, leave_out, refused)
     ):
         inside = join(location, below) if below else location
-        if not is_below(f"{inside}/", leave_out):
+        if not (inner and is_below(f"{inside}/", leave_out)):
             yield below, sorted(f for f in files if f and not f.startswith("."))
 
 
@@ -190,12 +207,12 @@ def _local_walk(location: str, leave_out: str, refused: dict[str, str]) -> Itera
 
 def _store_walk(location: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
     fs, root = filesystem(location)
-    root = root.strip("/")
+    root = root.rstrip("/") + "/" if root else ""  # a slash at the start stays: in some stores paths are absolute
     fs.invalidate_cache()
     waiting = [""]
     while waiting:
         below = waiting.pop()
-        folder = f"{root}/{below}".strip("/")
+        folder = (root + below).rstrip("/") or root
         try:  # one folder at a time: fsspec passes over what is refused further down in silence
             _, folders, files = next(fs.walk(folder, maxdepth=1, on_error="raise"))
         except Exception as problem:  # each store has exceptions of its own
@@ -223,6 +240,7 @@ def glob(pattern: str) -> Iterator[str]:
 
 
 def glob_root(pattern: str) -> str:
-    """The folder before the first wildcard."""
+    """The folder before the first wildcard, with its slash: that of ``zip://*.png::box.zip`` is ``zip://::box.zip``."""
     first, chain, rest = pattern.partition("::")
-    return re.split(r"[*?\[]", first)[0].rpartition("/")[0] + chain + rest or "."
+    folder, slash, _ = re.split(r"[*?\[]", first)[0].rpartition("/")
+    return folder + slash + chain + rest or "."

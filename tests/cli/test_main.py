@@ -1,0 +1,66 @@
+"""What holds for every command: where its streams are full, closed or strict, it says so in one line or goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+COMMAND = [sys.executable, "-m", "sauvolanet"]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """Where the command is run: a folder of pages, of which one has truth."""
+    page = np.full((60, 80), 255, np.uint8)
+    page[10:20, 10:60] = 0
+    (tmp_path / "scans").mkdir()
+    for name in ("a.png", "a.gt.png", "b.png"):
+        Image.fromarray(page).save(tmp_path / "scans" / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "methods --json",
+        "binarize scans -o ink --method otsu --json",
+        "binarize scans -o ink --method otsu --dry-run",
+        "evaluate --data scans --method otsu --metrics fm --csv",
+    ],
+)
+def test_a_full_disk_behind_standard_output_is_5(here: Path, arguments: str, unbuffered: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*COMMAND, *arguments.split()], cwd=here, stdout=full, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "PYTHONUNBUFFERED": unbuffered})  # fmt: skip
+    assert done.stderr.splitlines()[-1] == "sauvolanet: cannot write the output: No space left on device"
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+    assert done.returncode == 5
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_without_standard_error_the_work_is_done(here: Path, jobs: str) -> None:
+    arguments = ["binarize", "scans", "-o", "ink", "--method", "otsu", "--jobs", jobs]
+    done = subprocess.run([*COMMAND, *arguments], cwd=here, stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
+    assert done.returncode == 0
+    assert {path.name for path in (here / "ink").glob("*.png")} == {"a.png", "a.gt.png", "b.png"}
+
+
+def test_a_name_that_is_no_text_can_be_shown(here: Path) -> None:
+    try:
+        (here / "scans" / "a.png").rename(here / "scans" / os.fsdecode(b"\xff.png"))
+    except OSError:
+        pytest.skip("names of files are text here")
+    arguments = ["binarize", "scans", "-o", "ink", "--method", "otsu", "--dry-run"]
+    done = subprocess.run([*COMMAND, *arguments], cwd=here, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert r"scans/\udcff.png -> \udcff.png" in done.stdout
