@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 DARK_PERCENT, LIGHT_PERCENT = 0.1, 99.9  # percentiles that are a page's levels, whatever a few specks are like
 RIM = 25  # one part in so many of each side is the page's rim, where scanners show their bed
 BLANK_RANGE = 6  # gray levels; the faintest page of the 13 sets has more
-SPARSE_CONTRAST = 32  # gray levels by which a few words on a page are darker than its paper, at least
+# gray levels by which a few words on a page are darker than its paper, at least; on one that is else blank more: dust
+# and the traces of JPEG are no words
+SPARSE_CONTRAST, LONE_CONTRAST = 8, 32
 
 
 def to_gray(image: Any) -> Gray:
@@ -186,18 +188,19 @@ class PageNumbers:
         A page number may be less than the rest; it is something.
         """
         low, high = self.levels()
-        return high - low < BLANK_RANGE and self.inner.sparse_ink(DARK_PERCENT) is None
+        return high - low < BLANK_RANGE and self.inner.sparse_ink(DARK_PERCENT, LONE_CONTRAST) is None
 
-    def sparse_ink(self, percent: float) -> float | None:
+    def sparse_ink(self, percent: float, contrast: int = SPARSE_CONTRAST) -> float | None:
         """The gray of the ink, if there is some but on less than ``percent`` of the page; else None.
 
-        A percentile is then a level of the paper. The ink is what Otsu's threshold sets apart, and far darker.
+        That percentile is then a level of the paper. The ink is what Otsu's threshold sets apart, and darker by
+        ``contrast`` and by twice what the paper itself varies.
         """
         dark = self.histogram[: self.otsu()]
         if not 0 < dark.sum() < percent / 100 * self.histogram.sum():
             return None
-        level = PageNumbers(dark).percentile(50)
-        return level if self.percentile(percent) - level >= SPARSE_CONTRAST else None
+        level, paper = PageNumbers(dark).percentile(50), self.percentile(percent)
+        return level if paper - level >= max(contrast, 2 * (self.percentile(50) - paper)) else None
 
     def otsu(self) -> int:
         """Otsu's threshold: ink is ``gray < threshold``; 0 on a page of one gray level."""

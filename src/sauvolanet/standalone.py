@@ -19,7 +19,7 @@ from .atomic import atomic
 from .errors import MissingExtra, RunFailed
 from .net import Model
 from .net.features import BED, MINIMUM_VARIANCE
-from .page import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, RIM, SPARSE_CONTRAST, PageNumbers
+from .page import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, LONE_CONTRAST, RIM, SPARSE_CONTRAST, PageNumbers
 from .windows import Gray
 
 OPSET, IR_VERSION = 17, 9  # of 2022, so that older engines read it
@@ -176,11 +176,14 @@ def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str
         cut = node("Where", found, node("Add", graph.cast(best, np.float64), one), zero)
         return cut, node("ReduceSum", node("Where", node("Less", level, cut), histogram, zero), keepdims=1)
 
-    def sparse_ink(percent: float) -> tuple[str, str]:
+    def sparse_ink(percent: float, contrast: int = SPARSE_CONTRAST) -> tuple[str, str]:
         """The level of the ink of a page with less of it than that, and whether it is one: PageNumbers.sparse_ink."""
         level = levels_below(node("Max", node("Mul", dark, constant(0.5, np.float64)), one))
         few = node("Less", dark, node("Mul", count, constant(percent / 100, np.float64)))
-        far = node("GreaterOrEqual", node("Sub", percentile(percent), level), constant(SPARSE_CONTRAST, np.float64))
+        paper, two = percentile(percent), constant(2, np.float64)
+        varies = node("Mul", node("Sub", percentile(50), paper), two)
+        least = node("Max", varies, constant(contrast, np.float64))
+        far = node("GreaterOrEqual", node("Sub", paper, level), least)
         return level, node("And", node("And", node("Greater", dark, zero), few), far)
 
     zero, one = constant(0, np.float64), constant(1, np.float64)
@@ -190,7 +193,7 @@ def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str
     rim = node("Div", size, constant(RIM, np.int64))
     histogram, below, count = counts(node("Slice", "gray", rim, node("Sub", size, rim), constant([2, 3], np.int64)))
     cut, dark = otsu()
-    blank = node("And", blank, node("Not", sparse_ink(DARK_PERCENT)[1]))
+    blank = node("And", blank, node("Not", sparse_ink(DARK_PERCENT, LONE_CONTRAST)[1]))
     scaling = model.about["scaling"]
     inner = scaling["kind"] == "inner"
     if not inner:
