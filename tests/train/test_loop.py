@@ -25,7 +25,8 @@ from sauvolanet.page import PageNumbers
 from sauvolanet.synth import page
 from sauvolanet.train import loop, record
 from sauvolanet.train.build import like_model
-from sauvolanet.train.loop import Run, fitted_steps, schedule
+from sauvolanet.train.loop import Run
+from sauvolanet.train.schedule import fitted_steps, measured, schedule
 from sauvolanet.train.settings import PRESETS, Settings, settings_from_json
 
 from .conftest import SMALL, assert_same_weights, weights_of
@@ -281,6 +282,8 @@ def test_minutes_are_counted_without_compilation() -> None:
     assert fitted_steps(10, 40, sum(times), times) == 40 + (600 - 315) * 2
     assert fitted_steps(1, 40, sum(times), times) == 41  # time is up already
     assert fitted_steps(10, 2, 160, [100.0, 60.0]) == 2 + 7  # so slow that a quarter of the time was up
+    assert measured(10, [100.0, 60.0]) and not measured(10, [100.0, 40.0]) and not measured(10, [200.0])
+    assert measured(10, [0.1] * 40) and not measured(10, [0.1] * 39)
 
 
 def test_minutes_fix_the_length_and_shorten_the_warm_up(pairs: Path, tmp_path: Path) -> None:
@@ -289,7 +292,7 @@ def test_minutes_fix_the_length_and_shorten_the_warm_up(pairs: Path, tmp_path: P
     assert main(command) == 0
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
     steps = state["settings"]["steps"]
-    assert state["fitted"] and state["step"] == steps <= 40  # a quarter of so short a time is no time for forty
+    assert state["fitted"] and state["step"] == steps < 9_000  # the preset's
     assert state["settings"]["warmup"] == steps // 10
     told = json.loads((tmp_path / "manifest.json").read_text())["settings"]
     assert (told["steps"], told["warmup"]) == (steps, steps // 10)

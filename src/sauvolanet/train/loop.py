@@ -33,6 +33,7 @@ from .feed import Feed
 from .interrupts import Interrupts, Stopped
 from .loss import LOSSES
 from .patches import Batch, Patches, Sheet, load_sheets, taught, usable
+from .schedule import fitted_steps, measured, schedule
 from .settings import Settings, settings_from_json
 from .split import pages_of_the_end, split
 
@@ -303,9 +304,7 @@ class Run:
             )
         asked = self.settings.steps
         if state["fitted"]:  # --minutes fixed the length
-            self.settings, self.fitted = old, True
-            if self.other_length:
-                self.settings = replace(old, steps=asked)
+            self.settings, self.fitted = replace(old, steps=asked) if self.other_length else old, True
         self.step, self.seconds, self.history = state["step"], state["seconds"], state["history"]
         self.losses = state.get("losses", [])
         self.net.load_state_dict(state["net"])
@@ -325,8 +324,7 @@ class Run:
 
     def _measured(self, minutes: float, times: list[float]) -> bool:
         """Whether enough steps were made to know how long a step takes; the first process decides, by its own clock."""
-        enough = len(times) == MEASURE_STEPS or (len(times) > 1 and sum(times) > 15 * minutes)
-        return bool(self._of_first(int(enough)))
+        return bool(self._of_first(int(measured(minutes, times))))
 
     def _fit(self, minutes: float, times: list[float]) -> None:
         """Fix the length of the run; the first process decides, by its own clock."""
@@ -394,8 +392,6 @@ class Run:
 
 
 CALIBRATION_PATCHES = 16
-MEASURE_STEPS = 40  # how many steps are made before --minutes fixes the length of a run
-UNTIMED_STEPS = 10  # the first of them are not timed: they compile the kernels
 
 
 def check_batch(s: Settings, world: int) -> None:
@@ -404,12 +400,6 @@ def check_batch(s: Settings, world: int) -> None:
         raise UsageError(f"a batch of {s.batch} cannot be walked through in {s.accumulate} equal parts (accumulate)")
     if s.batch % (s.accumulate * world):
         raise UsageError(f"a batch of {s.batch} in {s.accumulate} parts cannot be shared by {world} processes")
-
-
-def fitted_steps(minutes: float, step: int, seconds: float, times: list[float]) -> int:
-    """How many steps a run of so many minutes has, after ``step`` steps that took ``seconds``, the latest ``times``."""
-    timed = times[min(UNTIMED_STEPS, len(times) // 2) :]
-    return step + max(int((minutes * 60 - seconds) * len(timed) / sum(timed)), 1)
 
 
 def validate(model: Model, pages: list[datasets.Page]) -> dict[str, float]:
@@ -421,15 +411,6 @@ def validate(model: Model, pages: list[datasets.Page]) -> dict[str, float]:
         scores.setdefault(page.set, []).append(metrics.fm(ink, datasets.read_truth(page, gray.shape)))
     means = {name: float(np.mean(values)) for name, values in scores.items()}
     return {"fm": float(np.mean(list(means.values()))), **means} if means else {}
-
-
-def schedule(step: int, s: Settings) -> float:
-    """Factor of the learning rate: warm-up, plateau, and a cosine to zero over the last share of the steps."""
-    if step < s.warmup:
-        return (step + 1) / s.warmup
-    falling = int(s.steps * s.decay)
-    left = s.steps - step
-    return 0.5 * (1 - math.cos(math.pi * left / falling)) if falling and left < falling else 1.0
 
 
 def read_checkpoint(folder: Path) -> dict[str, Any]:
