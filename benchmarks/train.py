@@ -31,9 +31,9 @@ from sauvolanet.train.settings import PRESETS, Settings
 
 def step(net: torch.nn.Module, batch: Batch, settings: Settings, parts: list[torch.optim.Optimizer]) -> None:
     """One step of the trainer, without its book-keeping."""
-    gray, mean, deviation, seen, truth, share = (torch.from_numpy(v) for v in vars(batch).values())
+    gray, mean, deviation, seen, truth, weight = (torch.from_numpy(v) for v in vars(batch).values())
     net.zero_grad(set_to_none=True)
-    LOSSES[settings.loss](gray, net(gray, mean, deviation, seen), truth, net.alpha, share).backward()
+    LOSSES[settings.loss](gray, net(gray, mean, deviation, seen), truth, net.alpha, weight).backward()
     for optimizer in parts:
         optimizer.step()
 

@@ -15,7 +15,7 @@ from sauvolanet.synth import page
 from sauvolanet.train import fast
 from sauvolanet.train.build import build, folded, from_model, like_model
 from sauvolanet.train.export import difference, mean_of, to_model
-from sauvolanet.train.loss import hinge
+from sauvolanet.train.loss import LOSSES, hinge
 from sauvolanet.train.network import SauvolaNet, window_statistics
 from sauvolanet.train.settings import PRESETS
 from sauvolanet.windows import mean_deviation_numpy
@@ -155,6 +155,22 @@ def test_a_page_lower_than_the_networks_cells_checks_a_model_too() -> None:
 def test_the_hinge_loss_of_a_mixture_is_the_mixture_of_the_losses() -> None:
     """By hand: D − T = 0.25 and α = 2 lose 0.5 where it is paper and 1.5 where it is ink."""
     gray, threshold = torch.tensor([[[0.75]]]), torch.tensor([[[0.5]]])
-    lost = [float(hinge(gray, threshold, torch.tensor([[[t]]]), torch.tensor(2.0), torch.ones(1)))
+    lost = [float(hinge(gray, threshold, torch.tensor([[[t]]]), torch.tensor(2.0), torch.ones(1, 1, 1)))
             for t in (0.0, 1.0, 0.25)]  # fmt: skip
     assert lost == pytest.approx([0.5, 1.5, 0.75])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_does_not_count_changes_no_loss(loss: str) -> None:
+    numbers = torch.Generator().manual_seed(1)
+    gray, threshold = (torch.rand(2, 8, 8, generator=numbers) for _ in range(2))
+    truth, weight = torch.rand(2, 8, 8, generator=numbers) < 0.3, torch.ones(2, 8, 8)
+    weight[:, :2] = 0
+
+    def lost(truth: torch.Tensor) -> float:
+        return float(LOSSES[loss](gray, threshold, truth, torch.tensor(4.0), weight))
+
+    other_rim, other_page = truth.clone(), truth.clone()
+    other_rim[:, :2] ^= True
+    other_page[:, 2:] ^= True
+    assert lost(other_rim) == lost(truth) != lost(other_page)

@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 from sauvolanet.datasets import check, find
 from sauvolanet.errors import BadData
 from sauvolanet.net import load
+from sauvolanet.net.features import page_scale, statistics
 from sauvolanet.page import PageNumbers
 from sauvolanet.synth import page
 from sauvolanet.train.patches import Patches, Sheet, _border, _headline, load_sheets, taught
@@ -53,6 +54,95 @@ def test_a_teachers_ink_is_mixed_into_the_truth(tiny: Settings) -> None:
     unchanged = replace(tiny, rescale=0.0, headline=0.0, border=0.0, synthetic=0.0, flips=False, transpose=False)
     soft, hard = (Patches([s], unchanged).batch(3, range(4)).target for s in (half, sheet))
     assert hard.dtype == bool and np.array_equal(soft > 0.5, hard & (soft > 0.5)) and not np.array_equal(soft, hard)
+
+
+def test_a_teacher_sees_a_small_page_as_it_is(tmp_path: Path) -> None:
+    gray, truth = page(1, kind="letter", height=100, width=170)
+    (tmp_path / "mine").mkdir()
+    Image.fromarray(gray).save(tmp_path / "mine" / "a.png")
+    Image.fromarray(~truth).save(tmp_path / "mine" / "a.gt.png")
+    [grown], [plain] = (load_sheets(find(tmp_path), False, least) for least in (128, 64))
+    assert grown.grown == (28, 0) and plain.grown == (0, 0) and grown.truth.shape == (156, 170)
+    teacher = load("swift-heldout")
+    assert np.array_equal(taught(grown, teacher, 0.5).target[28:-28], taught(plain, teacher, 0.5).target)
+
+
+def plain_patches(tiny: Settings, sheet: Sheet, **changes: object) -> Patches:
+    """Patches that are turned and mirrored, and nothing else; gray as it is."""
+    plain = replace(tiny, rescale=0.0, tone=0.0, noise=0.0, blur=0.0, synthetic=0.0, show_through=0.0, border=0.0,
+                    headline=0.0, text_share=0.0, scaling={"kind": "minmax"}, loss="dice")  # fmt: skip
+    return Patches([sheet], replace(plain, **changes))  # type: ignore[arg-type]
+
+
+def noise(height: int, width: int) -> np.ndarray:
+    """A page on which no two places look alike, from 0 to 255."""
+    gray = np.random.default_rng(5).integers(0, 256, (height, width)).astype(np.uint8)
+    gray[::4, ::4].flat[:2] = 0, 255
+    return gray
+
+
+def test_the_rim_of_a_patch_counts_only_where_the_page_ends(tiny: Settings) -> None:
+    """The truth of this page is a line around it, so a patch's side lies at the page's end exactly where it is ink."""
+    truth = np.ones((150, 170), bool)
+    truth[1:-1, 1:-1] = False
+    patches = plain_patches(tiny, Sheet("mine", "p", noise(150, 170), truth), rim=10)
+    ends = 0
+    for step in range(60):
+        *_, target, weight = patches.patch(step, 0)
+        inner = np.zeros((64, 64), bool)
+        sides = [target[0, 32], target[-1, 32], target[32, 0], target[32, -1]]
+        top, bottom, left, right = (0 if end else 10 for end in sides)
+        inner[top : 64 - bottom, left : 64 - right] = True
+        assert np.array_equal(weight, inner)
+        ends += sum(map(bool, sides))
+    assert 20 <= ends <= 60  # of 240, 34 are expected; 3 if patches were not drawn to the ends of the page
+    assert plain_patches(tiny, Sheet("mine", "p", noise(150, 170), truth)).patch(0, 0)[5].all()
+
+
+def test_the_rim_of_a_small_page_counts_where_the_page_ends(tmp_path: Path, tiny: Settings) -> None:
+    (tmp_path / "mine").mkdir()
+    truth = np.ones((40, 100), bool)
+    truth[1:-1, 1:-1] = False
+    Image.fromarray(noise(40, 100)).save(tmp_path / "mine" / "a.png")
+    Image.fromarray(~truth).save(tmp_path / "mine" / "a.gt.png")
+    [sheet] = load_sheets(find(tmp_path), False, 64)
+    assert sheet.truth.shape == (88, 100) and sheet.grown == (24, 0)
+    patches = plain_patches(tiny, sheet, rim=10, flips=False, transpose=False)
+    found = set()
+    for step in range(60):
+        *_, target, weight = patches.patch(step, 0)
+        top, bottom = bool(weight[0].any()), bool(weight[-1].any())
+        found.add((top, bottom))
+        assert not top or target[0].all()
+        assert not bottom or target[-1].all()
+    assert {(True, False), (False, True)} <= found and (True, True) not in found  # it is lower than a patch
+
+
+def test_windows_see_what_they_will_see_on_the_page(tiny: Settings) -> None:
+    """Means and deviations of a patch are those of the page at that place, also where the page ends."""
+    gray = noise(150, 170)
+    patches = plain_patches(tiny, Sheet("mine", "p", gray, gray > 200), rim=10, flips=False, transpose=False)
+    scale = page_scale(PageNumbers.of(gray), {"kind": "minmax"})
+    mean, deviation = statistics(gray, patches.settings.architecture.windows, scale, (slice(0, 150), slice(0, 170)), 1)
+    places = set()
+    for step in range(20):
+        scaled, part_mean, part_deviation, *_ = patches.patch(step, 0)
+        seen = np.rint(scaled * 255).astype(np.uint8)
+        views = np.lib.stride_tricks.sliding_window_view(gray, (1, 8))[: 150 - 63, : 170 - 63, 0]
+        [(y, x)] = np.argwhere((views == seen[0, :8]).all(-1))
+        here = (slice(y, y + 64), slice(x, x + 64))
+        assert np.array_equal(part_mean, mean[here]) and np.array_equal(part_deviation, deviation[here])
+        places.add((y in (0, 86), x in (0, 106)))
+    assert (True, True) in places and (False, False) in places
+
+
+def test_a_page_with_little_ink_counts_more_where_the_loss_says_so(tiny: Settings) -> None:
+    gray = noise(150, 170)
+    for share, weight in ((0.5, 0.16), (0.04, 2.0), (0.0, 4.0)):  # 0.08 / share, which counts as 0.02 at least
+        truth = np.zeros(gray.shape, bool)
+        truth.flat[: round(share * gray.size)] = True
+        made = plain_patches(tiny, Sheet("mine", "p", gray, truth), loss="page").patch(0, 0)[5]
+        assert made == pytest.approx(weight)
 
 
 def test_beyond_the_border_of_a_page_there_is_no_ink() -> None:

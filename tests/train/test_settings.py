@@ -14,7 +14,7 @@ from sauvolanet.train.settings import PRESETS, held_out_pages, settings_from_jso
 @pytest.mark.parametrize(
     "change",
     ["loss=hing", "optimizer=sgd", "positive=x", "k=abc", "k=[0.1,0.2]", "k=-1", "r=NaN", "seed=-1", "steps=0", "batch=0",
-     "patch=0", "patch=33", "patch=40", "validate_every=0", "checkpoint_every=0", "rate=-1", "rate=NaN", "epsilon=-1",
+     "patch=0", "patch=33", "patch=40", "rim=-1", "rim=128", "validate_every=0", "checkpoint_every=0", "rate=-1", "rate=NaN", "epsilon=-1",
      "weight_decay=-1", "alpha=0", "average=2", "tone=1.5", 'set_weights={"a":-1}', 'set_weights={"a":"b"}',
      "rescale_range=[1]", "rescale_range=[0,1]", "rescale_range=[2,1]", 'rescale_range=["a","b"]',
      'scaling={"kind":"foo"}', 'scaling={"kind":"inner"}', 'scaling={"kind":"percentile","low":"x","high":9,"least":1}',
@@ -49,13 +49,13 @@ def test_a_run_of_another_version_is_named() -> None:
 
 
 def test_settings_survive_json_and_take_changes() -> None:
-    for s in (*PRESETS.values(), replace(PRESETS["better"], teacher="swift-heldout", taught=0.3)):
+    for s in (*PRESETS.values(), replace(PRESETS["better"], teacher="swift-heldout", taught=0.3, rim=12)):
         assert settings_from_json(json.loads(json.dumps(s.to_json()))) == s
     changed = with_changes(
         PRESETS["swift"], {"rate": "1e-3", "architecture.refine": "[8, 8]", "leave_out": "DIBCO2018"}
     )
     assert (changed.rate, changed.architecture.refine, changed.leave_out) == (1e-3, (8, 8), ("DIBCO2018",))
-    assert "taught" not in PRESETS["better"].to_json()  # what is known of runs without a teacher stays valid
+    assert {"taught", "rim"}.isdisjoint(PRESETS["better"].to_json())  # what is known of earlier runs stays valid
     with pytest.raises(UsageError, match="did you mean"):
         with_changes(PRESETS["swift"], {"rat": "1"})
     with pytest.raises(UsageError, match="must be like"):

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import RunFailed
 from .patches import Batch, Patches
 
-_FIELDS = ("gray", "mean", "deviation", "features", "target", "share")
+_FIELDS = ("gray", "mean", "deviation", "features", "target", "weight")
 _KILLED = "a process that prepares patches was killed; the same command goes on from the last checkpoint"
 
 

@@ -205,11 +205,11 @@ class Run:
         self.net.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            gray, mean, deviation, seen, target, share = (
+            gray, mean, deviation, seen, target, weight = (
                 torch.from_numpy(v).to(self.device) for v in vars(batch).values()
             )
             threshold = net(gray, mean, deviation, seen)
-            loss = loss_of(gray, threshold, target, self.net.alpha, share) / len(batches)
+            loss = loss_of(gray, threshold, target, self.net.alpha, weight) / len(batches)
             loss.backward()
             total += loss.item()
         total = self._mean(total)

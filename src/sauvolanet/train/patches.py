@@ -26,6 +26,7 @@ from ..windows import Gray, Ink
 from .settings import Settings
 
 LUMA = np.array([0.299, 0.587, 0.114])
+LEAST_SHARE, USUAL_SHARE = 0.02, 0.08  # of ink on a page; a page with less than the first counts as if it had that
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Sheet:
     """A page in memory: gray (H, W) or colour (H, W, 3) uint8, its truth (True = ink), and what a teacher makes of both.
 
     mixture : of the truth and a teacher's ink, float16, 1 = ink; None without a teacher.
+    grown : rows and columns by which a page smaller than a patch is continued, at either end.
     """
 
     set: str
@@ -40,6 +42,7 @@ class Sheet:
     pixels: np.ndarray
     truth: Ink
     mixture: np.ndarray | None = None
+    grown: tuple[int, int] = (0, 0)
 
     @property
     def target(self) -> np.ndarray:
@@ -60,14 +63,14 @@ class Sheet:
 
 @dataclass
 class Batch:
-    """What the network reads, what it is to learn, and how much of the patch's page is ink; arrays of N patches."""
+    """What the network reads, what it is to learn, and how much each pixel counts; arrays of N patches."""
 
     gray: Array
     mean: Array
     deviation: Array
     features: Array
     target: np.ndarray
-    share: Array
+    weight: Array
 
 
 Warn = Callable[[str], object]
@@ -100,22 +103,24 @@ def _load(page: Page, colour: bool, least: int) -> Sheet:
     if pixels is None:
         pixels = read_image(page.image)
     truth = read_truth(page, pixels.shape[:2])
-    lack = [max(least - n, 0) for n in truth.shape]
-    if any(lack):  # a page smaller than a patch is continued by its mirror image
-        grow = [(0, lack[0]), (0, lack[1])]
+    down, right = (max(least - n, 0) for n in truth.shape)
+    if down or right:  # a page smaller than a patch is continued by its mirror image
+        grow = [(down, down), (right, right)]
         truth = np.pad(truth, grow, mode="symmetric")
         pixels = np.pad(pixels, grow + [(0, 0)] * (pixels.ndim - 2), mode="symmetric")
-    return Sheet(page.set, page.id, pixels, truth)
+    return Sheet(page.set, page.id, pixels, truth, grown=(down, right))
 
 
 def taught(sheet: Sheet, teacher: Model, part: float) -> Sheet:
     """The sheet with so large a part of its truth replaced by the teacher's ink, as sure as the teacher is of it."""
-    gray = _mix(sheet.pixels, LUMA)
+    (down, right), (height, width) = sheet.grown, sheet.truth.shape
+    gray = np.ascontiguousarray(_mix(sheet.pixels[down : height - down, right : width - right], LUMA))
     numbers = PageNumbers.of(gray)
     surface = teacher.surface(gray, numbers)
     logit = (surface - gray) * np.float32(teacher.about["alpha"] * teacher.scale(numbers).gain)
     ink = gray < surface
     sure = np.where(ink & ~teacher.writing(ink), 0, 1 / (1 + np.exp(-logit.clip(-30, 30))))
+    sure = np.pad(sure, [(down, down), (right, right)], mode="symmetric")
     return replace(sheet, mixture=(sheet.truth * (1 - part) + sure * part).astype(np.float16))
 
 
@@ -152,33 +157,36 @@ class Patches:
         parts = [self.patch(step, i) for i in indices]
         return Batch(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
 
-    def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, np.ndarray, np.float32]:
-        """One patch: scaled gray, mean, deviation, features, target, share of ink on its page."""
+    def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, np.ndarray, Array]:
+        """One patch: scaled gray, mean, deviation, features, target, what each pixel counts."""
         s = self.settings
         rng = np.random.default_rng([s.seed, step, index])
         if s.synthetic and rng.random() < s.synthetic:
-            gray, target, (rows, columns), numbers, share = self._synthetic(rng)
+            gray, target, (rows, columns), numbers, weight = self._synthetic(rng)
         else:
-            gray, target, (rows, columns), numbers, share = self._cut(rng)
+            gray, target, (rows, columns), numbers, weight = self._cut(rng)
         if s.patch_scaling:
             numbers = PageNumbers.of(gray[rows, columns])
         if s.flips:
             turn = rng.integers(4)
             if turn & 1:
-                gray, target, columns = gray[:, ::-1], target[:, ::-1], _mirror(columns, gray.shape[1])
+                gray, target, weight = gray[:, ::-1], target[:, ::-1], weight[:, ::-1]
+                columns = _mirror(columns, gray.shape[1])
             if turn & 2:
-                gray, target, rows = gray[::-1], target[::-1], _mirror(rows, gray.shape[0])
+                gray, target, weight = gray[::-1], target[::-1], weight[::-1]
+                rows = _mirror(rows, gray.shape[0])
         if s.transpose and rng.random() < 0.5:
-            gray, target, rows, columns = gray.T, target.T, columns, rows
+            gray, target, weight, rows, columns = gray.T, target.T, weight.T, columns, rows
         scale = page_scale(numbers, s.scaling)
         gray = np.ascontiguousarray(shown(gray, scale))
         mean, deviation = statistics(gray, s.architecture.windows, scale, (rows, columns), 1)
         scaled = (gray[rows, columns] - np.float32(scale.low)) * np.float32(scale.gain)
         seen = features(s.architecture, scaled, mean, deviation, page_numbers(numbers, s.scaling))
-        return scaled, mean, deviation, seen, target[rows, columns].astype(self.kind), np.float32(share)
+        return scaled, mean, deviation, seen, target[rows, columns].astype(self.kind), weight
 
-    def _cut(self, rng: np.random.Generator) -> tuple[Gray, np.ndarray, tuple[slice, slice], PageNumbers, float]:
-        """A region around a patch (the margin lets windows see beyond it), augmented, and where the patch lies in it."""
+    def _cut(self, rng: np.random.Generator) -> tuple[Gray, np.ndarray, tuple[slice, slice], PageNumbers, Array]:
+        """A region around a patch (the margin lets windows see beyond it), augmented, where the patch lies in it, and
+        what the patch's pixels count."""
         s = self.settings
         of_set = self.sheets[list(self.sheets)[rng.choice(len(self.share), p=self.share)]]
         sheet = of_set[rng.integers(len(of_set))]
@@ -190,19 +198,26 @@ class Patches:
             factor = max(factor, s.patch / min(height, width))  # the patch must lie inside the page
         side = min(round(s.patch / factor), height, width)
         must = s.least_text if rng.random() < s.text_share else 0.0
+        beyond = side // 4 if s.rim else 0  # a patch that lies beyond the page by up to this is pushed back to its end
         for _ in range(20):
-            y, x = (int(rng.integers(n - side + 1)) for n in (height, width))
+            y, x = (min(max(int(rng.integers(-beyond, n - side + beyond + 1)), 0), n - side) for n in (height, width))
             if sheet.truth[y : y + side, x : x + side].mean() >= must:
                 break
         margin = round(self.margin / factor)
-        top, left = max(y - margin, 0), max(x - margin, 0)
-        region = (slice(top, min(y + side + margin, height)), slice(left, min(x + side + margin, width)))
+        goes_on = [
+            (at != grown, at + side != n - grown)
+            for at, n, grown in zip((y, x), (height, width), sheet.grown, strict=True)
+        ]
+        region = tuple(  # windows do not see beyond the page
+            slice(max(at - margin * before, 0), min(at + side + margin * after, n))
+            for at, n, (before, after) in zip((y, x), (height, width), goes_on, strict=True)
+        )
         weights = LUMA
         if sheet.pixels.ndim == 3 and rng.random() < s.colour:
             weights = rng.dirichlet(LUMA * 6 + 0.6)
         gray, target = _mix(sheet.pixels[region], weights), sheet.target[region]
         numbers = PageNumbers.of(_mix(sheet.pixels[::4, ::4], weights))
-        spot = (y - top, x - left)
+        spot = (y - region[0].start, x - region[1].start)
         if side != s.patch:
             factor = s.patch / side
             size = (max(round(gray.shape[1] * factor), s.patch), max(round(gray.shape[0] * factor), s.patch))
@@ -221,7 +236,18 @@ class Patches:
             gray, target, numbers = _border(rng, gray, target, spot, s.patch, numbers)
         gray, numbers = self._weather(rng, gray, numbers)
         place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
-        return gray, target, place, numbers, sheet.share
+        return gray, target, place, numbers, self._weight(sheet.share, goes_on)
+
+    def _weight(self, share: float, goes_on: list[tuple[bool, bool]]) -> Array:
+        """What each pixel of a patch counts: nothing where the network would see an end of the page that is none.
+
+        share : of ink on the page. goes_on : whether the page does above and below, to the left and to the right.
+        """
+        s = self.settings
+        weight = np.zeros((s.patch, s.patch), np.float32)
+        inner = tuple(slice(s.rim * before, s.patch - s.rim * after) for before, after in goes_on)
+        weight[inner] = USUAL_SHARE / max(share, LEAST_SHARE) if s.loss == "page" else 1
+        return weight
 
     def _weather(self, rng: np.random.Generator, gray: Gray, numbers: PageNumbers) -> tuple[Gray, PageNumbers]:
         """Blur, tone and noise; the page's numbers follow the tone."""
@@ -261,13 +287,14 @@ class Patches:
         pale = np.float32(contrast * rng.uniform(0.1, 0.7))
         return np.rint(gray * (1 - np.clip(depth, 0, 1) * pale)).astype(np.uint8)
 
-    def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, np.ndarray, tuple[slice, slice], PageNumbers, float]:
+    def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, np.ndarray, tuple[slice, slice], PageNumbers, Array]:
         from ..synth import training_page
 
         side = self.settings.patch + 2 * self.margin
         gray, truth = training_page(int(rng.integers(2**31)), height=side, width=side)
         inner = slice(self.margin, self.margin + self.settings.patch)
-        return gray, truth, (inner, inner), PageNumbers.of(gray), float(truth.mean())
+        weight = self._weight(float(truth.mean()), [(True, True)] * 2)
+        return gray, truth, (inner, inner), PageNumbers.of(gray), weight
 
 
 def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:

@@ -34,6 +34,7 @@ class Settings:
     test: tuple[str, ...] = ()  # sets or groups to score once, at the end
     seed: int = 1
     patch: int = 256  # side of a training patch
+    rim: int = 0  # pixels along the sides of a patch that do not count where the page goes on; patches reach its ends more often
     least_text: float = 0.0  # smallest share of ink in a patch
     text_share: float = 1.0  # how many of the patches must have that
     flips: bool = True  # mirror and turn upside down
@@ -110,16 +111,20 @@ class Settings:
                 raise UsageError(
                     f"setting {name} must be a number, at least 0, or one for each of the {windows} windows, not {value!r}"
                 )
+        if 2 * self.rim >= self.patch:
+            raise UsageError(f"setting rim must be below half of the patch ({self.patch}), not {self.rim}")
         if self.patch % multiple:  # the kernels rely on it
             raise UsageError(f"setting patch must be a multiple of {multiple} for this network, not {self.patch}")
 
     def to_json(self) -> dict[str, Any]:
-        """All settings; those of a teacher where there is one, so that what was known of other runs stays valid."""
-        return {n: v for n, v in asdict(self).items() if self.teacher or n not in ("teacher", "taught")}
+        """All settings; those that came later where they do something, so that what was known of other runs stays valid."""
+        idle = {"teacher", "taught"} if not self.teacher else set()
+        idle |= {"rim"} if not self.rim else set()
+        return {n: v for n, v in asdict(self).items() if n not in idle}
 
 
 _CHOICES = {"loss": ("hinge", "dice", "page"), "optimizer": ("adam", "muon"), "positive": ("clamp", "softplus")}
-_WHOLE = {"seed": 0, "patch": 32, "steps": 1, "batch": 1, "accumulate": 1, "warmup": 0, "validate_every": 1,
+_WHOLE = {"seed": 0, "patch": 32, "rim": 0, "steps": 1, "batch": 1, "accumulate": 1, "warmup": 0, "validate_every": 1,
           "checkpoint_every": 1}  # fmt: skip
 _SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline",
            "synthetic", "taught", "decay", "average")  # fmt: skip
