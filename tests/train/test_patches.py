@@ -161,6 +161,19 @@ def test_beyond_the_border_of_a_page_there_is_no_ink() -> None:
     assert max(shares) > 0.3 and min(shares) < 0.1  # patches keep most of their page
 
 
+@pytest.mark.parametrize("end", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_what_lies_beyond_a_page_lies_at_its_end(end: tuple[int, int]) -> None:
+    gray, numbers = np.full((160, 180), 200, np.uint8), PageNumbers.of(np.full((160, 180), 200, np.uint8))
+    for seed in range(20):
+        made, *_ = _border(np.random.default_rng(seed), gray, gray > 255, (20, 30), 100, numbers, [end])
+        beyond = np.moveaxis(made[20:120, 30:130] != gray[20:120, 30:130], end[0], 0)
+        beyond = beyond[::-1] if end[1] else beyond
+        assert (np.diff(beyond.mean(1)) <= 0.02).all() and not beyond[
+            60:
+        ].any()  # the less of it, the farther from the end
+    assert beyond.any()
+
+
 def test_large_letters_are_ink_as_dark_as_the_pages_own() -> None:
     gray, truth = page(1, kind="letter", height=300, width=320)
     numbers, found = PageNumbers.of(gray), 0

@@ -7,7 +7,7 @@ runtime's window sums are integer sums of the uint8 gray. Only then is it scaled
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -233,7 +233,8 @@ class Patches:
         if s.show_through and rng.random() < s.show_through:
             gray = self._show_through(rng, gray, sheet.contrast)
         if s.border and rng.random() < s.border:
-            gray, target, numbers = _border(rng, gray, target, spot, s.patch, numbers)
+            ends = [(axis, end) for axis in (0, 1) for end in (0, 1) if s.rim and not goes_on[axis][end]]
+            gray, target, numbers = _border(rng, gray, target, spot, s.patch, numbers, ends)
         gray, numbers = self._weather(rng, gray, numbers)
         place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
         return gray, target, place, numbers, self._weight(sheet.share, goes_on)
@@ -309,15 +310,17 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
 
 
 def _border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int,
-            numbers: PageNumbers) -> tuple[Gray, np.ndarray, PageNumbers]:  # fmt: skip
+            numbers: PageNumbers, ends: Sequence[tuple[int, int]] = ()) -> tuple[Gray, np.ndarray, PageNumbers]:  # fmt: skip
     """The page ends at a line through the patch; beyond it something dark lies, which is not ink.
 
-    spot, side : the patch in the region. The page's numbers count what lies beyond as 1 to 20 % of the page, and at most
-    half as much of it as inside the rim.
+    spot, side : the patch in the region. ends : (axis, 0 or 1) of the patch's sides one of which it lies at; any side
+    where there are none. The page's numbers count what lies beyond as 1 to 20 % of the page, and at most half as much of
+    it as inside the rim.
     """
     y, x = np.indices(gray.shape, np.float32)
-    away, along = (y - spot[0], x - spot[1]) if rng.random() < 0.5 else (x - spot[1], y - spot[0])
-    if rng.random() < 0.5:
+    axis, end = ends[rng.integers(len(ends))] if ends else (int(rng.random() >= 0.5), int(rng.random() < 0.5))
+    away, along = (y - spot[0], x - spot[1]) if axis == 0 else (x - spot[1], y - spot[0])
+    if end:
         away = side - away
     beyond = away < side * np.float32(rng.uniform(0, 0.4)) + along * np.float32(rng.uniform(-0.06, 0.06))
     slope = rng.uniform(-0.15, 0.15, 2) / side
