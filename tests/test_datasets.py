@@ -59,6 +59,15 @@ def test_names_aliases_and_groups(given: list[str], expected: list[str]) -> None
     assert resolve(given) == expected
 
 
+def test_a_folder_of_ones_own_may_have_the_name_of_a_group(tmp_path: Path) -> None:
+    for name in ("test", "Validate"):
+        picture(tmp_path / name / "a.png")
+        picture(tmp_path / name / "a.gt.png")
+    assert ids(find(tmp_path, ["test", "validate"])) == [("test", "a"), ("Validate", "a")]
+    with pytest.raises(BadData, match="DIBCO2009"):
+        find(tmp_path, ["all"])
+
+
 def test_unknown_name_says_the_nearest() -> None:
     with pytest.raises(UnknownName, match="Synchromedia"):
         resolve(["sincromedia"])

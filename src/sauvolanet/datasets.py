@@ -217,9 +217,11 @@ def resolve(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:
     others = {name.lower(): name for name in own}
     result: list[str] = []
     for name in names:
-        if name.lower() in GROUPS:
+        if mine := others.get(name.lower()):  # a folder named "test" is meant by that, not the paper's sets
+            result.append(mine)
+        elif name.lower() in GROUPS:
             result.extend(GROUPS[name.lower()])
-        elif known := others.get(name.lower()) or _BY_NAME.get(_plain(name)):
+        elif known := _BY_NAME.get(_plain(name)):
             result.append(known)
         else:
             raise UnknownName("data set", name, {*CATALOGUE, *GROUPS, *own})
@@ -329,8 +331,7 @@ def check(data: str | Path, progress: Callable[[int, int], None] | None = None) 
             try:
                 truth = read_truth(page)
                 read_weights(page, (truth.shape[0], truth.shape[1]))
-                if truth.mean() > 0.5:
-                    doubtful.append(f"{page.truth}: {truth.mean():.0%} of the page is ink; is the truth inverted?")
+                doubtful += doubts(page, float(truth.mean()))
             except InputError as problem:
                 damaged.append(str(problem))
             done += 1
@@ -341,6 +342,11 @@ def check(data: str | Path, progress: Callable[[int, int], None] | None = None) 
         missing = _missing(known, [page.id for page in entry.pages]) if known else []
         reports.append(Report(name, known.pages if known else None, sound, missing, unpaired, damaged, doubtful))
     return reports
+
+
+def doubts(page: Page, share: float) -> list[str]:
+    """What looks wrong with a page that can be used, of which so large a share is ink."""
+    return [f"{page.truth}: {share:.0%} of the page is ink; is the truth inverted?"] if share > 0.5 else []
 
 
 def _missing(known: DataSet, ids: Sequence[str]) -> list[str]:

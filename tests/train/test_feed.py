@@ -87,12 +87,16 @@ def test_a_feed_that_nobody_closed_does_not_keep_the_process(pairs: Path) -> Non
 
 
 def test_workers_end_with_a_killed_parent(pairs: Path) -> None:
-    code = _START + "print(*(p.pid for p in feed.processes), flush=True); time.sleep(60)"
-    parent = subprocess.Popen([sys.executable, "-c", code, str(pairs)], stdout=subprocess.PIPE, text=True)
+    code = (
+        _START + "[p.poll(60) for p in feed.pipes]\nprint(*(p.pid for p in feed.processes), flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code, str(pairs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert parent.stdout is not None
     workers = [int(pid) for pid in parent.stdout.readline().split()]
     parent.kill()
-    parent.communicate()
+    assert parent.communicate(timeout=60)[1] == ""  # they do not complain of answers that nobody reads any more
     assert len(workers) == 2
     for _ in range(300):
         if not any(_alive(pid) for pid in workers):

@@ -29,7 +29,7 @@ from sauvolanet.train.loop import Run
 from sauvolanet.train.schedule import fitted_steps, measured, schedule
 from sauvolanet.train.settings import PRESETS, Settings, settings_from_json
 
-from .conftest import SMALL, assert_same_weights, weights_of
+from .conftest import SMALL, TINY, assert_same_weights, weights_of
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
@@ -235,6 +235,18 @@ def test_another_programs_checkpoint_is_no_run(tmp_path: Path) -> None:
         loop.open_run(tmp_path)
 
 
+def test_a_model_does_not_take_the_name_of_a_shipped_one(
+    tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Run(replace(tiny, steps=1), pairs, "run").train()
+    assert main(["export", "run", "-o", "swift"]) == 2
+    assert "name of a shipped model" in capsys.readouterr().err
+    assert not list(tmp_path.glob("swift*"))
+    assert main(["export", "run", "-o", "./swift"]) == 0
+    assert load("./swift").architecture == TINY != load("swift").architecture
+
+
 def test_a_file_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert main(["export", str(tmp_path / "file"), "-o", str(tmp_path / "model")]) == 4
@@ -286,7 +298,9 @@ def test_minutes_are_counted_without_compilation() -> None:
     assert measured(10, [0.1] * 40) and not measured(10, [0.1] * 39)
 
 
-def test_minutes_fix_the_length_and_shorten_the_warm_up(pairs: Path, tmp_path: Path) -> None:
+def test_minutes_fix_the_length_and_shorten_the_warm_up(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["train", "--data", str(pairs), "--preset", "swift", "--train", "mine", "--minutes", "0.01", *SMALL]
     command += ["--set", "warmup=5000", "--out", str(tmp_path)]
     assert main(command) == 0
@@ -296,7 +310,10 @@ def test_minutes_fix_the_length_and_shorten_the_warm_up(pairs: Path, tmp_path: P
     assert state["settings"]["warmup"] == steps // 10
     told = json.loads((tmp_path / "manifest.json").read_text())["settings"]
     assert (told["steps"], told["warmup"]) == (steps, steps // 10)
-    assert main(command) == 0  # the run is done, and known by its settings
+    ended = f"has made all of its {steps} steps; --steps makes it longer"
+    assert ended not in capsys.readouterr().err
+    assert main([*command, "--minutes", "30"]) == 0  # the run is done, and known by its settings
+    assert ended in capsys.readouterr().err
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == steps
     assert main([*command, "--steps", str(steps + 2)]) == 0  # it may be made longer all the same
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == steps + 2
@@ -361,6 +378,8 @@ def test_a_model_says_how_it_was_made(pairs: Path, tmp_path: Path) -> None:
     assert about["source"] == "trained with sauvolanet, starting from original"
     told = {n: about["training"][n] for n in ("partition", "train", "validate")}
     assert told == {"partition": "unknown", "train": ["mine"], "validate": ["other"]}
+    assert main(["export", run, "-o", f"{exported}-1.2", *small]) == 0
+    assert load(f"{exported}-1.2").name == "mine-1.2"  # no suffix that is taken off
     terms = ["--source", "our letters", "--licence", "MIT", "--copyright", "Copyright (c) a lab"]
     assert main(["export", run, "-o", exported, *small, *terms]) == 0
     about = load(exported).about
@@ -394,6 +413,19 @@ def test_unusable_pages_are_skipped_and_named(
     told = capsys.readouterr().err
     assert "skipped mine cut" in told
     assert "skipped mine small" in told
+
+
+def test_a_truth_that_may_be_inverted_is_named(
+    tiny: Settings, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """White on black, or 0 for ink and 1 for paper: readable, and every pixel of it would be learnt."""
+    for name, change in (("p0", lambda truth: 255 - truth), ("p1", lambda truth: truth // 255)):
+        path = copied / "mine" / f"{name}.gt.png"
+        Image.fromarray(change(np.asarray(Image.open(path).convert("L")))).save(path)
+    Run(replace(tiny, validate=()), copied, tmp_path / "run").train(stop_after=1)
+    told = [line for line in capsys.readouterr().err.splitlines() if "is the truth inverted?" in line]
+    assert [line.split(":")[0] for line in told] == ["doubtful mine p0", "doubtful mine p1"]
+    assert "100% of the page is ink" in told[1]
 
 
 def test_one_page_is_enough_to_train(tiny: Settings, pairs: Path, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from sauvolanet.errors import UsageError
 from sauvolanet.net import load
 from sauvolanet.net.architecture import PAPER, Architecture
 from sauvolanet.synth import page
-from sauvolanet.train import fast
+from sauvolanet.train import export, fast
 from sauvolanet.train.build import build, folded, from_model, like_model
-from sauvolanet.train.export import difference, mean_of, to_model
+from sauvolanet.train.export import difference, mean_of, threshold_in_torch, to_model
 from sauvolanet.train.loss import LOSSES, hinge
 from sauvolanet.train.network import SauvolaNet, window_statistics
 from sauvolanet.train.settings import PRESETS
@@ -150,6 +150,22 @@ def test_a_page_lower_than_the_networks_cells_checks_a_model_too() -> None:
     net = SauvolaNet(PRESETS["swift"].architecture)
     gray, _ = page(4, kind="print", height=12, width=64)
     assert difference(net, to_model(net, "line", PRESETS["swift"].scaling, {}), gray) < 1e-4
+
+
+def test_of_a_large_page_the_middle_checks_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole scan at 600 dpi would take 30 GB."""
+    seen: list[np.ndarray] = []
+
+    def watched(net: SauvolaNet, gray: np.ndarray, scaling: dict[str, object]) -> np.ndarray:
+        seen.append(gray)
+        return threshold_in_torch(net, gray, scaling)
+
+    monkeypatch.setattr(export, "LARGEST", 64)
+    monkeypatch.setattr(export, "threshold_in_torch", watched)
+    net = SauvolaNet(TINY)
+    gray, _ = page(4, kind="print", height=160, width=50)
+    assert difference(net, to_model(net, "tiny", PRESETS["swift"].scaling, {}), gray) < 1e-4
+    assert np.array_equal(seen[0], gray[48:112])
 
 
 def test_the_hinge_loss_of_a_mixture_is_the_mixture_of_the_losses() -> None:

@@ -91,4 +91,4 @@ def test_the_documented_torchrun_command_runs(copied: Path, tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     command = shlex.split(line.partition("-m sauvolanet ")[2])
     assert main([*command, "--steps", "1", *SMALL]) == 0
-    assert (tmp_path / "run" / "checkpoint.pt").exists()
+    assert (tmp_path / command[command.index("--out") + 1] / "checkpoint.pt").exists()

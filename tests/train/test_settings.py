@@ -22,7 +22,7 @@ from sauvolanet.train.settings import PRESETS, held_out_pages, settings_from_jso
      "architecture.windows=[7,15]", 'architecture.windows=["a"]', "architecture.widths=[8]", 'architecture.refine=["a"]',
      "architecture.dilations=[[1,0],[1,1],[1,1],[1,1]]", "architecture.features=[]", "rescale_range=[0.5,1000]",
      'architecture.features=["gray","gray"]', 'architecture.constants=["a"]', "rescale_range=[1,Infinity]", "train=[1]",
-     "validate=[1]", "seed=100000000000000000000000"],
+     "validate=[1]", "rate=1e38", "weight_decay=1e300", "seed=100000000000000000000000"],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_named(change: str) -> None:
     name, _, value = change.partition("=")

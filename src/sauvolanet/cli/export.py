@@ -72,13 +72,15 @@ def _export(args: argparse.Namespace) -> int:
     except ImportError:
         raise MissingExtra("train", "export") from None
     from ..net import load
-    from ..net.model import save
+    from ..net.model import base_of, save, shipped
     from ..train.build import folded
     from ..train.export import difference, mean_of
     from ..train.loop import open_run
 
+    if args.output in shipped():  # --model would take the shipped one, and nobody would notice
+        raise UsageError(f"{args.output} is the name of a shipped model; choose another, or say -o ./{args.output}")
     job = open_run(args.run)
-    model = job.model(Path(args.output).stem, args.source, args.licence, args.copyright)
+    model = job.model(base_of(args.output).name, args.source, args.licence, args.copyright)
     net = job.average
     if args.mean_with:
         model = mean_of(model, [load(other) for other in args.mean_with])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,10 +11,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..net.model import save
+    from ..net.model import base_of, save
     from ..train.keras import read_keras
 
     about, weights = read_keras(args.file)
-    path = save({**about, "name": Path(args.output).stem}, weights, args.output)
+    path = save({**about, "name": base_of(args.output).name}, weights, args.output)
     print(f"{path}: {about['parameters']:,} numbers, windows {', '.join(map(str, about['windows']))}")
     return 0

@@ -1,9 +1,9 @@
 """Open the web page and the HTTP service.
 
 Drop a scan on the page and see what the network did: result, threshold, window attention, each window's own result.
-The service takes the same documents and options as 'sauvolanet binarize': POST /v1/binarize and /v1/explain, described
-at /openapi.json. It listens on this machine only unless --host says otherwise, which needs a --token; it fetches no
-URLs and keeps nothing after the response. Ctrl-C finishes what is under way and ends it.
+The service takes the same documents as 'sauvolanet binarize' and most of its options: POST /v1/binarize and
+/v1/explain, described at /openapi.json. It listens on this machine only unless --host says otherwise, which needs a
+--token; it fetches no URLs and keeps nothing after the response. Ctrl-C finishes what is under way and ends it.
 """
 
 from __future__ import annotations

@@ -132,8 +132,7 @@ def describe(name: str, architecture: Architecture, k: list[float], r: list[floa
 
 def save(about: Mapping[str, Any], weights: Mapping[str, Array], path: str | os.PathLike[str]) -> Path:
     """Write PATH.npz, then PATH.json, each under a temporary name first; the JSON's path is returned."""
-    base = Path(path)
-    base = base.with_suffix("") if base.suffix in (".json", ".npz") else base
+    base = base_of(path)
     buffer = io.BytesIO()
     arrays: dict[str, Any] = {n: np.asarray(w, np.float32) for n, w in weights.items()}
     np.savez(buffer, **arrays)
@@ -145,6 +144,12 @@ def save(about: Mapping[str, Any], weights: Mapping[str, Array], path: str | os.
     with atomic(target) as file:
         file.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
     return target
+
+
+def base_of(path: str | os.PathLike[str]) -> Path:
+    """PATH without .json or .npz: what `save` writes to; its last part is the model's name."""
+    base = Path(path)
+    return base.with_suffix("") if base.suffix in (".json", ".npz") else base
 
 
 def shipped() -> list[str]:

@@ -119,5 +119,5 @@ class Feed:
                     problem = f"{type(failure).__name__}: {failure}"
                 pipe.send(problem)
                 step, waiting = step + self.workers, waiting + 1
-        except (EOFError, BrokenPipeError, KeyboardInterrupt):
+        except (EOFError, ConnectionError, KeyboardInterrupt):
             pass  # the parent is gone

@@ -102,6 +102,8 @@ class Run:
         if s.frozen and self.origin is None:
             raise UsageError("a run with frozen normalisation needs weights to begin with: --init MODEL")
         test = pages_of_the_end(s, self.data)
+        if self.step == s.steps:  # another --minutes would change nothing either
+            self._say(f"{self.folder} holds a run that has made all of its {s.steps} steps; --steps makes it longer")
         patches, training, validation = self._pages()
         if self.calibrate:
             calibrate(self.net, patches.batch(0, range(CALIBRATION_PATCHES)))
@@ -159,11 +161,14 @@ class Run:
         sheets = load_sheets(training, s.colour > 0, s.patch, self._say)
         if s.teacher:
             sheets = self._teach(load(s.teacher), sheets)
-        loaded = {(sheet.set, sheet.id) for sheet in sheets}
-        training = [p for p in training if (p.set, p.id) in loaded]
+        shares = {(sheet.set, sheet.id): sheet.share for sheet in sheets}
+        training = [p for p in training if (p.set, p.id) in shares]
+        for page in training:
+            for doubt in datasets.doubts(page, shares[page.set, page.id]):
+                self._say(f"doubtful {page.set} {page.id}: {doubt}")
         if self.step:
             record.check_pages(self.folder, training)
-        judged = sorted({p.set for p in validation} & set(datasets.resolve(["test"], {p.set for p in validation})))
+        judged = sorted({p.set for p in validation}.intersection(datasets.GROUPS["test"]))
         if judged and self.rank == 0:
             self._say(
                 f"validation on {', '.join(judged)}: a test set of the paper; what is chosen by it cannot be judged by it"

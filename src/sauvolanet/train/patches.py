@@ -318,7 +318,7 @@ def _border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tupl
     it as inside the rim.
     """
     y, x = np.indices(gray.shape, np.float32)
-    axis, end = ends[rng.integers(len(ends))] if ends else (int(rng.random() >= 0.5), int(rng.random() < 0.5))
+    axis, end = ends[int(rng.integers(len(ends)))] if ends else (int(rng.random() >= 0.5), int(rng.random() < 0.5))
     away, along = (y - spot[0], x - spot[1]) if axis == 0 else (x - spot[1], y - spot[0])
     if end:
         away = side - away

@@ -132,7 +132,7 @@ _FROM = {"rate": 0, "weight_decay": 0, "epsilon": 0, "clip": 0, "alpha": 1e-3}
 _NUMBERS = {
     **{name: Option(f"setting {name}", int, 0, low, 2**31) for name, low in _WHOLE.items()},
     **{name: Option(f"setting {name}", float, 0.0, 0, 1) for name in _SHARES},
-    **{name: Option(f"setting {name}", float, 0.0, low) for name, low in _FROM.items()},
+    **{name: Option(f"setting {name}", float, 0.0, low, 1e6) for name, low in _FROM.items()},
 }
 _SCALING = {
     "low": Option("setting scaling: low", float, 0.0, 0, 100),
