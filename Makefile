@@ -12,7 +12,7 @@ TESTS := .venv
 .PHONY: demo test quick hosts lint debian
 
 demo: $(DEMO)/.installed
-	$(DEMO)/bin/python -m sauvolanet.demo demo-output
+	$(DEMO)/bin/python -m sauvolanet.show.demo demo-output
 
 test: $(TESTS)/.installed debian
 	$(TESTS)/bin/python -m pytest

@@ -23,7 +23,7 @@ import numpy as np
 
 from sauvolanet import Binarizer
 from sauvolanet.classic import METHODS
-from sauvolanet.windows import Gray
+from sauvolanet.core.arrays import Gray
 
 # doxapy's defaults where both have them, so that both do the same work
 SAME = {

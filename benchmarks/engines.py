@@ -13,41 +13,28 @@ from collections.abc import Callable
 import numpy as np
 
 from sauvolanet.net import Model, load, shipped
-from sauvolanet.net.features import features, page_numbers, shown
-from sauvolanet.net.features import statistics as window_statistics
-from sauvolanet.page import PageNumbers
-from sauvolanet.standalone import attention_graph
+from sauvolanet.net.standalone import attention_graph
+from sauvolanet.page.numbers import PageNumbers
 from sauvolanet.synth import page
 
 HEIGHT, WIDTH = 576, 1104
 
 
-def inputs(model: Model) -> tuple[np.ndarray, ...]:
-    """Scaled gray, mean, deviation, page numbers and features of a page."""
-    gray, _ = page(1, kind="manuscript", height=HEIGHT, width=WIDTH)
-    numbers = PageNumbers.of(gray)
-    scale = model.scale(numbers)
-    gray = shown(gray, scale)
-    whole = (slice(0, HEIGHT), slice(0, WIDTH))
-    mean, deviation = window_statistics(gray, model.architecture.windows, scale, whole, None)
-    scaled = (gray - np.float32(scale.low)) * np.float32(scale.gain)
-    known = page_numbers(numbers, model.about["scaling"])
-    return scaled, mean, deviation, known, features(model.architecture, scaled, mean, deviation, known)
-
-
 def engines(model: Model, threads: int) -> dict[str, Callable[[], np.ndarray]]:
     """What can be timed: a function per engine that returns the attention (H, W, choices)."""
     arch, network = model.architecture, model.network
-    scaled, mean, deviation, known, seen = inputs(model)
-    feeds = {"features": np.ascontiguousarray(seen.transpose(2, 0, 1))[None]}
+    gray, _ = page(1, kind="manuscript", height=HEIGHT, width=WIDTH)
+    whole = (slice(0, HEIGHT), slice(0, WIDTH))
+    read = model.inputs(gray, PageNumbers.of(gray))
+    measured = read.statistics(whole, threads)
+    feeds = {"features": np.ascontiguousarray(read.features(measured).transpose(2, 0, 1))[None]}
     if arch.refine:
-        near = [mean[..., arch.windows.index(w)] for w in arch.refine_windows]
-        feeds["seen"] = np.ascontiguousarray(np.stack([scaled, *(scaled - m for m in near)]))[None]
-    core = (slice(0, HEIGHT), slice(0, WIDTH))
+        near = [measured.mean[..., i] for i in arch.refine_indices]
+        feeds["seen"] = np.ascontiguousarray(np.stack([measured.gray, *(measured.gray - m for m in near)]))[None]
 
     def ours() -> np.ndarray:
-        head = network._head(scaled, mean, deviation, known, {}, threads)
-        return network._decide(head, scaled, mean, deviation, core, threads, keep=True)[1]
+        head = network.head(read, measured, threads)
+        return network.decide(head, measured, whole, threads, keep=True)[1]
 
     found: dict[str, Callable[[], np.ndarray]] = {"ours": ours}
     graph = attention_graph(model)

@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from sauvolanet import Binarizer
-from sauvolanet.binarize import DEFAULT_MODEL
 from sauvolanet.net import load
-from sauvolanet.page import PageNumbers
+from sauvolanet.page.numbers import PageNumbers
+from sauvolanet.pipeline import DEFAULT_MODEL
 from sauvolanet.synth import page
 
 

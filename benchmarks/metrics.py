@@ -16,7 +16,7 @@ from collections.abc import Callable
 import doxapy
 import numpy as np
 
-from sauvolanet.metrics import METRICS, score
+from sauvolanet.score.metrics import METRICS, score
 
 SHARED = ("fm", "psnr", "drd", "nrm", "accuracy", "mcc")
 

@@ -31,10 +31,14 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from sauvolanet.atomic import atomic, put_between
-from sauvolanet.binarize import DEFAULT_MODEL, Binarizer, normalize
+from sauvolanet.api import Binarizer, normalize
+from sauvolanet.core.atomic import atomic
+from sauvolanet.pipeline import DEFAULT_MODEL
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tools"))
+from marks import put_between  # noqa: E402
+
 PADDINGS = (0, 7, 15)
 FEW = 4  # pages; a bootstrap over fewer knows nothing
 SAME = 0.01  # differences of one page below this are noise

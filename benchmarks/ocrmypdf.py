@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 import pypdfium2 as pdfium
 
-from ocr import ROOT, errors, page_list, percent, tesseract_version
-from sauvolanet.atomic import put_between
-from sauvolanet.binarize import DEFAULT_MODEL
+from ocr import ROOT, errors, page_list, percent, put_between, tesseract_version
+from sauvolanet.pipeline import DEFAULT_MODEL
 
 WAYS: dict[str, list[str]] = {
     "OCRmyPDF alone": [],

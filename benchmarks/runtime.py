@@ -12,6 +12,7 @@ import argparse
 import json
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +21,12 @@ import numpy as np
 import onnxruntime
 
 from sauvolanet import Binarizer
-from sauvolanet.atomic import put_between
 from sauvolanet.net import Model, load, shipped
-from sauvolanet.standalone import attention_graph
+from sauvolanet.net.standalone import attention_graph
 from sauvolanet.synth import page
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+from marks import put_between
 
 SIZES = {"574×1104 (the paper's)": (574, 1104), "2480×3508 (A4 at 300 dpi)": (3508, 2480)}
 

@@ -24,7 +24,7 @@ import httpx
 from PIL import Image
 
 from sauvolanet import __version__, synth
-from sauvolanet.windows import cores
+from sauvolanet.core.bands import cores
 
 CLIENTS = 8
 RUN = (sys.executable, "-m", "sauvolanet")

@@ -18,31 +18,35 @@ from dataclasses import replace
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import numpy as np
 import torch
 
-from sauvolanet import datasets
+from sauvolanet.score import datasets
 from sauvolanet.synth import page
 from sauvolanet.train import fast, optimizers
-from sauvolanet.train.build import build
+from sauvolanet.train.build import build, tensors
 from sauvolanet.train.loss import LOSSES
-from sauvolanet.train.patches import Batch, Patches, Sheet, load_sheets
+from sauvolanet.train.patches import Batch, Patches, TrainingPage, load_pages
 from sauvolanet.train.settings import PRESETS, Settings
 
 
-def step(net: torch.nn.Module, batch: Batch, settings: Settings, parts: list[torch.optim.Optimizer]) -> None:
+def step(
+    net: torch.nn.Module, batch: Batch[np.ndarray], settings: Settings, parts: list[torch.optim.Optimizer]
+) -> None:
     """One step of the trainer, without its book-keeping."""
-    gray, mean, deviation, seen, truth, weight = (torch.from_numpy(v) for v in vars(batch).values())
+    b = tensors(batch)
     net.zero_grad(set_to_none=True)
-    LOSSES[settings.loss](gray, net(gray, mean, deviation, seen), truth, net.alpha, weight).backward()
+    threshold = net(**b.inputs)
+    LOSSES[settings.loss](b.gray, threshold, b.target, net.alpha, b.weight).backward()
     for optimizer in parts:
         optimizer.step()
 
 
-def sheets(data: str | None) -> list[Sheet]:
+def pages_of(data: str | None) -> list[TrainingPage]:
     if data:
-        return load_sheets(datasets.find(data, ("DIBCO2012",)), True, 256)
+        return load_pages(datasets.find(data, ("DIBCO2012",)), True, 256)
     made = [page(seed, kind="manuscript", height=600, width=900) for seed in range(4)]
-    return [Sheet("synthetic", str(i), gray, truth) for i, (gray, truth) in enumerate(made)]
+    return [TrainingPage("synthetic", str(i), gray, truth) for i, (gray, truth) in enumerate(made)]
 
 
 def main() -> None:
@@ -51,7 +55,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch", type=int, default=8)
     args = parser.parse_args()
-    pages = sheets(args.data)
+    pages = pages_of(args.data)
     print("| preset | making patches, one core | direct, torch | compiled | ratio |\n|---|---|---|---|---|")
     for name in ("paper", "swift"):
         settings = replace(PRESETS[name], batch=args.batch, synthetic=0.0)

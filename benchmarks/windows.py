@@ -19,8 +19,8 @@ import doxapy
 import numpy as np
 
 from sauvolanet.net import load
-from sauvolanet.net.features import thresholds
-from sauvolanet.page import PageNumbers
+from sauvolanet.net.inputs import thresholds
+from sauvolanet.page.numbers import PageNumbers
 from sauvolanet.synth import page
 
 SIZES = ((574, 1104), (2000, 3000))

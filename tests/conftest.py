@@ -13,12 +13,26 @@ DATA = Path(os.environ["SAUVOLANET_DATA"])
 _without_data: list[str] = []
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--mutated", type=int, default=300, help="Files that the fuzzer of tests/hostile makes.")
+    parser.addoption("--kills", type=int, default=4, help="How often tests/hostile kills a batch.")
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder with `documents`, `paper-gray` and `ocr`; tests that need it are skipped without it."""
     if not (DATA / "documents").is_dir():
         pytest.skip("no data: set SAUVOLANET_DATA")
     return DATA
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for `data`, itself or through a fixture, has the mark; a parameter of that name is something else."""
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", ())
+        if "data" in getattr(item, "fixturenames", ()) and "data" not in parameters:
+            item.add_marker("data")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

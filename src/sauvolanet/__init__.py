@@ -8,21 +8,19 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
 
 # public name -> module that has it; loaded at first use so that importing sauvolanet stays light
 _PUBLIC = {
-    "Binarizer": "binarize",
-    "binarize": "binarize",
-    "threshold": "binarize",
-    "normalize": "binarize",
-    "Explanation": "explain",
-    "explain": "explain",
-    "evaluate": "evaluate",
+    "Binarizer": "api",
+    "binarize": "api",
+    "threshold": "api",
+    "normalize": "api",
+    "Explanation": "api",
+    "explain": "api",
+    "evaluate": "score.evaluation",
     "binarize_many": "files",
     "SauvolanetError": "errors",
 }
@@ -39,14 +37,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """Keeps ``sauvolanet.binarize`` the function: importing the module of that name must not hide it."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _PUBLIC and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -23,10 +23,25 @@ import difflib
 from collections.abc import Iterable
 
 
+def one_line(text: str) -> str:
+    """The text as it may be shown to people: a line break or an escape in a file's name is written out, not obeyed.
+
+    >>> one_line("a\\x1b[2Jb\\n.png")
+    'a\\\\x1b[2Jb\\\\n.png'
+    """
+    if text.isprintable():
+        return text
+    # the two joiners are part of how Persian and Indian names are written
+    return "".join(c if c.isprintable() or c in "\u200c\u200d" else ascii(c)[1:-1] for c in text)
+
+
 class SauvolanetError(Exception):
     """Base of all errors; the message is one line for the person at the terminal."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class UsageError(SauvolanetError):

@@ -13,6 +13,8 @@ from typing import Any
 
 from .errors import UnknownName, UsageError
 
+YES_OR_NO = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
+
 
 @dataclass(frozen=True)
 class Option:
@@ -56,8 +58,7 @@ class Option:
     def _convert(self, value: Any) -> Any:
         if self.type is bool:
             if isinstance(value, str):
-                return {"true": True, "yes": True, "1": True, "on": True,
-                        "false": False, "no": False, "0": False, "off": False}[value.lower()]  # fmt: skip
+                return YES_OR_NO[value.lower()]
             if value not in (True, False):
                 raise ValueError
             return bool(value)
@@ -148,8 +149,13 @@ STRENGTH = Option("strength", float, 0.0, -1.0, 1.0,
                   help="Heavier (+) or lighter (-) ink: one slider from -1 to 1, 0 leaves the method's own decision.")  # fmt: skip
 INVERT = Option("invert", str, "auto", choices=("auto", "yes", "no"),
                 help="Whether the page is light writing on a dark ground; auto looks at the page.")  # fmt: skip
+CHANNEL = Option("channel", str, "auto", choices=("auto", "gray", "min", "red", "green", "blue"),
+                 help="Which channel of a colour page is read; min is the darkest of red, green and blue. auto looks at "
+                      "the page: gray, unless gray would lose coloured writing.")  # fmt: skip
 DESPECKLE = Option("despeckle", int, 0, 0, 10_000,
                    help="Drop 8-connected specks of ink of at most this many pixels.")  # fmt: skip
+LINES = Option("lines", str, "keep", choices=("keep", "drop"),
+               help="drop takes out long straight rules, across and down; the letters they cross stay whole.")  # fmt: skip
 QUALITY = Option("quality", str, "fast", choices=("fast", "best"),
                  help="best averages the model over flipped copies of the page: slower, slightly more accurate.")  # fmt: skip
 # heights in pixels that can be read, but close up or break in ink of that resolution
@@ -163,4 +169,4 @@ THREADS = Option("threads", int, None, 1, 1024,
 MAX_PIXELS = Option("max_pixels", int, 500_000_000, 1, None,
                     help="Refuse pages with more pixels than this.")  # fmt: skip
 
-VERB_OPTIONS = (STRENGTH, INVERT, DESPECKLE, QUALITY, ENLARGE, THREADS)
+VERB_OPTIONS = (STRENGTH, INVERT, CHANNEL, LINES, DESPECKLE, QUALITY, ENLARGE, THREADS)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sauvolanet.windows import Gray, Ink
+from sauvolanet.core.arrays import Gray, Ink
 
 CROPS = ("DIBCO2009/H01", "DIBCO2010/H03", "DIBCO2012/H05", "DIBCO2013/H03", "DIBCO2017/H04")
 

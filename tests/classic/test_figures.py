@@ -26,28 +26,24 @@ def mean_fm(name: str, folder: Path, pages: str = "*") -> float:
     return float(np.mean(scores))
 
 
-@pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("i", range(3))
 def test_otsu(i: int, data: Path) -> None:
     assert mean_fm("otsu", data / "documents" / SETS[i]) == pytest.approx(PRINTED["otsu"][i], abs=0.3)
 
 
-@pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("i", range(3))
 def test_sauvola_ms(i: int, data: Path) -> None:
     assert mean_fm("sauvola-ms", data / "documents" / SETS[i]) == pytest.approx(PRINTED["sauvola-ms"][i], abs=2)
 
 
-@pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("i", [1, 2])
 def test_sauvola_ms_on_the_gray_that_others_used(i: int, data: Path) -> None:
     assert mean_fm("sauvola-ms", data / "paper-gray" / SETS[i]) == pytest.approx(PRINTED["sauvola-ms"][i], abs=0.1)
 
 
-@pytest.mark.data
 @pytest.mark.slow
 def test_howe_on_three_small_pages(data: Path) -> None:
     """The three smallest pages of 2014 stand for the set; all sets take a quarter of an hour."""

@@ -7,8 +7,8 @@ import pytest
 
 import sauvolanet
 from sauvolanet.classic import METHODS
+from sauvolanet.core.arrays import Gray, Ink
 from sauvolanet.errors import UnknownName, UsageError
-from sauvolanet.windows import Gray, Ink
 
 NAMES = [
     "otsu", "bernsen", "niblack", "sauvola", "wolf", "nick", "feng", "bradley", "phansalkar", "trsingh", "bataineh",
@@ -51,7 +51,6 @@ def test_numpy_gives_the_same_as_numba(name: str, written: Gray, monkeypatch: py
     np.testing.assert_array_equal(compiled, ink(name, written))
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", ["otsu", "bernsen", "sauvola", "isauvola", "su"])
 def test_numpy_gives_the_same_on_real_pages(name: str, crops: list[Gray], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = [ink(name, gray, threads=2) for gray in crops]

@@ -5,30 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sauvolanet import components
 from sauvolanet.classic import edges, howe, isauvola, sauvola_ms, sauvola_swt, shared, su
-from sauvolanet.windows import Gray, Ink, compiled
-
-
-@pytest.mark.parametrize("share", [0.05, 0.4, 0.6, 0.95])
-@pytest.mark.parametrize("diagonal", [True, False])
-def test_components_are_those_of_scipy(share: float, diagonal: bool) -> None:
-    ndimage = pytest.importorskip("scipy.ndimage")
-    mask = np.random.default_rng(7).random((61, 83)) < share
-    labels, _ = ndimage.label(mask, np.ones((3, 3)) if diagonal else None)
-    runs = components.runs_of(mask, diagonal)
-    assert runs.component.tolist() == components.link_numpy(runs.row, runs.first, runs.last, int(diagonal)).tolist()
-    theirs = labels[runs.row, runs.first]
-    assert len(set(zip(theirs.tolist(), runs.component.tolist(), strict=True))) == len(set(theirs.tolist()))
-    np.testing.assert_array_equal(runs.sizes(), np.bincount(labels.ravel())[theirs])
-    np.testing.assert_array_equal(runs.paint(np.ones(len(runs.row), bool), mask.shape), mask)
-
-
-def test_touching_keeps_whole_components() -> None:
-    mask = np.array([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 1]], bool)
-    seeds = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], bool)
-    assert components.touching(mask, seeds).astype(int).tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    assert not components.touching(np.zeros((3, 3), bool), np.ones((3, 3), bool)).any()
+from sauvolanet.core import components
+from sauvolanet.core.arrays import Gray, Ink
+from sauvolanet.core.kernels import compiled
 
 
 def test_nearest_label_by_steps_in_eight_directions() -> None:
@@ -152,7 +132,9 @@ def test_compiled_cut_is_that_of_pymaxflow() -> None:
         down, side = rng.random((shape[0] - 1, shape[1])) < 0.8, rng.random((shape[0], shape[1] - 1)) < 0.8
         costs = np.array([5.0, 20.0, 80.0, 640.0])
         pairs = zip(
-            howe._cuts(laplacian, down, side, costs), howe.cuts_maxflow(laplacian, down, side, costs), strict=True
+            howe.cheapest_cuts(laplacian, down, side, costs),
+            howe.cuts_maxflow(laplacian, down, side, costs),
+            strict=True,
         )
         for ours, truth in pairs:
             np.testing.assert_array_equal(ours, truth)
@@ -167,4 +149,4 @@ def test_the_stable_candidate_lies_in_the_valley() -> None:
         bits = bits.copy()
         bits[order[:change]] ^= True
         order = np.roll(order, -change)
-    assert howe._stable(results) in (5, 6)
+    assert howe.most_stable(results) in (5, 6)

@@ -9,7 +9,8 @@ import pytest
 
 from sauvolanet.classic import METHODS
 from sauvolanet.classic.shared import high_contrast
-from sauvolanet.windows import Gray, Ink, box_sum, mean_deviation
+from sauvolanet.core.arrays import Gray, Ink
+from sauvolanet.core.windows import box_sum, mean_deviation
 
 R = 128 / 255
 SAME = {
@@ -32,7 +33,6 @@ def ours(name: str, gray: Gray, options: dict[str, float]) -> Ink:
     return gray < result if METHODS[name].surface else result
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", SAME)
 def test_agrees_with_doxapy(name: str, crops: list[Gray], doxa: Callable[..., Ink]) -> None:
     pages = [c[:300, :300].copy() for c in crops[:2]] if name == "gatos" else crops  # doxapy takes 7 µs a pixel there
@@ -41,7 +41,6 @@ def test_agrees_with_doxapy(name: str, crops: list[Gray], doxa: Callable[..., In
         assert agreement >= 0.999
 
 
-@pytest.mark.data
 def test_singh_follows_the_publication(crops: list[Gray], doxa: Callable[..., Ink]) -> None:
     """In doxapy the term of the pixel's own distance from the mean vanishes, which leaves Bradley's formula."""
     for gray in crops:
@@ -52,7 +51,6 @@ def test_singh_follows_the_publication(crops: list[Gray], doxa: Callable[..., In
         assert (ours("bradley", gray, {"window": 75, "t": 20}) == doxa("TRSINGH", gray)).mean() >= 0.9999
 
 
-@pytest.mark.data
 def test_what_doxapy_calls_su(crops: list[Gray], doxa: Callable[..., Ink]) -> None:
     """It is the authors' method of 2010 in a window of 9 pixels, without the deviation: the mean is the threshold."""
     for gray in crops:
@@ -61,7 +59,6 @@ def test_what_doxapy_calls_su(crops: list[Gray], doxa: Callable[..., Ink]) -> No
         assert (((count >= 9) & (gray * count <= total)) == doxa("SU", gray)).mean() >= 0.9999
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("window", [15, 51])
 def test_agrees_with_scikit_image(window: int, crops: list[Gray]) -> None:
     filters = pytest.importorskip("skimage.filters")
@@ -77,12 +74,11 @@ def test_agrees_with_scikit_image(window: int, crops: list[Gray]) -> None:
         assert ((gray < METHODS["otsu"].function(gray)) == (gray <= filters.threshold_otsu(gray))).mean() >= 0.999
 
 
-@pytest.mark.data
 def test_canny_is_close_to_opencv(crops: list[Gray]) -> None:
     """Nearly all strong edges of a different implementation lie on or beside ours."""
     cv2 = pytest.importorskip("cv2")
     from sauvolanet.classic.edges import Gradient
-    from sauvolanet.windows import window_extreme
+    from sauvolanet.core.windows import window_extreme
 
     gray = crops[0]
     edges = Gradient(gray, 1.0).edges(0.1, 0.3)

@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 from sauvolanet.cli import main
-from sauvolanet.cli.binarize import _Progress
+from sauvolanet.cli.binarize import Progress
 from sauvolanet.errors import RunFailed
 
 COMMAND = [sys.executable, "-m", "sauvolanet", "binarize", "--method", "otsu"]
@@ -191,7 +191,7 @@ def test_the_bar_counts_pages_before_their_rows() -> None:
     from tqdm import tqdm
 
     with tqdm(total=2, file=io.StringIO()) as bar:
-        progress = _Progress(bar)
+        progress = Progress(bar)
         for page in (1, 2, 3):
             progress.begin("book", page, 4)
         assert (bar.n, bar.total) == (2, 5)
@@ -199,7 +199,7 @@ def test_the_bar_counts_pages_before_their_rows() -> None:
             progress.row({"input": "book", "page": page, "pages": 4})
         progress.row({"input": "bad", "page": 1, "pages": None})
         assert (bar.n, bar.total) == (5, 5)
-        assert not progress.shown
+        assert not progress.counted
 
 
 def test_nothing_writable_is_5(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,7 +239,7 @@ def test_method_options(scans: Path, tmp_path: Path) -> None:
     [
         ("--strength -1", {"strength": -1}),
         ("--strength 1", {"strength": 1}),
-        ("--strength=-0.5", {"strength": -0.5}),
+        ("--strength=-0.9", {"strength": -0.9}),
         ("--invert yes", {"invert": "yes"}),
         ("--invert no", {"invert": "no"}),
         ("--despeckle 9", {"despeckle": 9}),
@@ -252,6 +252,7 @@ def test_options_are_those_of_the_verb(tmp_path: Path, flags: str, options: dict
     slope = np.linspace(40, 220, 80).astype(np.uint8)
     page = np.tile(slope, (60, 1))
     page[20:24, 60:75] = page[50:53, 70:73] = 10
+    page[19, 60:75] = page[24, 60:75] = 110  # a soft edge, which strength moves
     Image.fromarray(page).save(tmp_path / "page.png")
     assert run(tmp_path / "page.png", "-o", tmp_path / "ink.png", *flags.split()) == 0
     assert run(tmp_path / "page.png", "-o", tmp_path / "gray.png", "--keep-gray", *flags.split()) == 0
@@ -405,6 +406,16 @@ def test_interrupted(tmp_path: Path, jobs: int, kind: signal.Signals) -> None:
             image.load()
 
 
+def test_the_channel_of_a_colour_page(tmp_path: Path) -> None:
+    page = np.full((40, 60, 3), 230, np.uint8)
+    page[10:14, 5:50, 0] = page[20:24, 5:50, 2] = 20
+    Image.fromarray(page).save(tmp_path / "page.png")
+    for name, rows in (("red", {10, 11, 12, 13}), ("blue", {20, 21, 22, 23}), ("green", set())):
+        assert run(tmp_path / "page.png", "-o", tmp_path / f"{name}.png", "--channel", name) == 0
+        with Image.open(tmp_path / f"{name}.png") as ink:
+            assert set(np.nonzero(~np.asarray(ink))[0]) == rows
+
+
 def test_a_reader_that_goes_away_ends_the_batch(tmp_path: Path) -> None:
     """As with `| head -1`: not all was done, so the exit code is not 0."""
     pages = many(tmp_path / "pages", MANY, side=200)
@@ -423,7 +434,19 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["binarize", "--help"])
     told = capsys.readouterr().out
-    for name in ("strength", "invert", "despeckle", "quality", "keep-gray", "dpi", "jobs", "json", "dry-run", "force"):
+    for name in (
+        "strength",
+        "invert",
+        "channel",
+        "despeckle",
+        "quality",
+        "keep-gray",
+        "dpi",
+        "jobs",
+        "json",
+        "dry-run",
+        "force",
+    ):
         assert f"--{name}" in told
     assert "from -1 to 1 (default 0.0)" in " ".join(told.split())
 

@@ -1,4 +1,4 @@
-"""What holds for every command: where its streams are full, closed or strict, it says so in one line or goes on."""
+"""What holds for every command: its help, and streams that are full, closed or strict, told in one line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+
+from sauvolanet import cli
 
 COMMAND = [sys.executable, "-m", "sauvolanet"]
 
@@ -64,3 +66,29 @@ def test_a_name_that_is_no_text_can_be_shown(here: Path) -> None:
                           env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"})  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert r"scans/\udcff.png -> \udcff.png" in done.stdout
+
+
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in cli.COMMANDS:
+        with pytest.raises(SystemExit) as stop:
+            cli.main([command, "--help"])
+        assert stop.value.code == 0
+        assert command in capsys.readouterr().out
+
+
+def test_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["binarise"]) == 2
+    assert capsys.readouterr().err == "sauvolanet: unknown command 'binarise'; did you mean binarize?\n"
+    assert cli.main([]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_interrupted_while_a_command_is_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.importlib, "import_module", interrupt)
+    assert cli.main(["binarize", "scans"]) == 130
+    assert capsys.readouterr().err == "sauvolanet: interrupted\n"

@@ -80,3 +80,14 @@ def _make_pdf(images: list[np.ndarray], size: tuple[float, float], content: byte
     return out + b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
         count, table, count, len(out),
     )  # fmt: skip
+
+
+def local_results(scans: Path, tmp_path: Path, run: Callable[..., list[dict[str, Any]]]) -> dict[str, bytes]:
+    """The oracle: the same batch on disk."""
+    return {row["output"]: (tmp_path / "local" / row["output"]).read_bytes() for row in run(scans, tmp_path / "local")}
+
+
+def make_book(path: Path, gray: np.ndarray, pages: int = 4) -> Path:
+    images = [Image.fromarray(np.roll(gray, i, 0)) for i in range(pages)]
+    images[0].save(path, save_all=True, append_images=images[1:], dpi=(200, 200), compression="tiff_lzw")
+    return path

@@ -14,12 +14,12 @@ import pytest
 from PIL import Image
 
 from sauvolanet.errors import PageTooLarge, UnreadablePage
-from sauvolanet.files.read import Page, open_document
-from sauvolanet.page import to_gray
+from sauvolanet.files.read import DecodedPage, open_document
+from sauvolanet.page.gray import GrayPage, gray_page, to_gray
 
 
-def read(data: bytes, *, dpi: float = 300, max_pixels: int = 10**8) -> list[Page]:
-    with open_document(io.BytesIO(data), "the page", dpi=dpi, max_pixels=max_pixels) as document:
+def read(data: bytes, *, dpi: float = 300, max_pixels: int = 10**8, channel: str = "gray") -> list[DecodedPage]:
+    with open_document(io.BytesIO(data), "the page", dpi=dpi, max_pixels=max_pixels, channel=channel) as document:
         return [document.page(i) for i in range(len(document))]
 
 
@@ -127,11 +127,11 @@ def test_threads_decode_at_the_same_time(gray: np.ndarray, monkeypatch: pytest.M
     """Two threads meet inside the decoder; what is changed for them is put back when the last one leaves."""
     meet = threading.Barrier(2, timeout=30)
 
-    def to_gray_together(image: object) -> np.ndarray:
+    def gray_together(image: object, channel: str) -> GrayPage:
         meet.wait()
-        return to_gray(image)
+        return gray_page(image, channel)
 
-    monkeypatch.setattr("sauvolanet.files.read.to_gray", to_gray_together)
+    monkeypatch.setattr("sauvolanet.files.images.gray_page", gray_together)
     before = Image.MAX_IMAGE_PIXELS, warnings.filters[:]
     data = saved(Image.fromarray(gray), "PNG")
     with ThreadPoolExecutor(2) as pool:
@@ -237,6 +237,17 @@ def test_colour_scan_in_a_pdf_has_the_gray_of_the_same_image(make_pdf: Callable[
     colour = np.random.default_rng(2).integers(0, 256, (50, 40, 3), np.uint8)
     (page,) = read(make_pdf([colour], (40, 50), b"q 40 0 0 50 0 0 cm /I0 Do Q"))
     assert (page.gray == to_gray(colour)).all()
+
+
+@pytest.mark.parametrize("draw", [b"", b" 0 0 0 0 re f"], ids=["scan", "rendered"])
+def test_a_document_gives_the_channel_asked_for(make_pdf: Callable[..., bytes], draw: bytes) -> None:
+    colour = np.full((50, 40, 3), (200, 120, 60), np.uint8)
+    pdf = make_pdf([colour], (40, 50), b"q 40 0 0 50 0 0 cm /I0 Do Q" + draw)
+    for data in (pdf, saved(Image.fromarray(colour), "PNG")):
+        for name, level in (("red", 200), ("green", 120), ("blue", 60), ("gray", 137)):
+            (page,) = read(data, dpi=72, channel=name)
+            assert page.channel == name
+            assert (page.gray[:40] == level).all()  # the path leaves a mark in the last row
 
 
 def test_invisible_text_leaves_a_scan_a_scan(gray: np.ndarray, make_pdf: Callable[..., bytes]) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from sauvolanet.files import binarize_many, folders, plan_batch
+from sauvolanet import Binarizer
+from sauvolanet.files import binarize_many, folders, plan_batch, write
+from sauvolanet.files.convert import Conversion
 
 Run = Callable[..., list[dict[str, Any]]]
 Statuses = Callable[[list[dict[str, Any]]], list[str]]
@@ -44,6 +46,21 @@ def test_finished_means_nothing_changed(scans: Path, tmp_path: Path, change: str
     rows = {row["output"]: row["status"] for row in run(scans, ink, **options)}
     assert rows["0.png"] == "failed"
     assert set(rows.values()) == ({"failed"} if change == "options" else {"failed", "skipped"})
+
+
+def test_whatever_may_change_the_bytes_is_in_the_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def digest(format: str = "png", method: str = "otsu", enlarge: int | str = 1, threads: int = 1,
+               channel: str = "auto", **how: Any) -> str:  # fmt: skip
+        binarizer = Binarizer(method=method, enlarge=enlarge, threads=threads, channel=channel)
+        return Conversion(binarizer, **how).digest(format)
+
+    plain = digest()
+    others = [digest("tiff"), digest("pdf"), digest(method="nick"), digest(enlarge=2), digest(keep_gray=True), digest(channel="gray"),
+              digest(dpi=200), digest(enlarge="auto"), digest(enlarge="auto", max_pixels=1000)]  # fmt: skip
+    assert len({plain, *others}) == 10
+    assert digest(threads=3) == digest(max_pixels=1000) == plain  # neither changes what is written
+    monkeypatch.setattr(write.zlib, "compress", lambda data, level: bytes(data))
+    assert digest() != plain
 
 
 def test_crash_between_journal_and_rename(
@@ -121,7 +138,7 @@ def test_the_journal_is_on_disk_before_the_result(
     run(scans, ink)
     assert (appeared[0], appeared[-1]) == (0, 6)  # with the first page, then now and then, and at the end
     appeared.clear()
-    monkeypatch.setattr(folders, "_SYNC_SECONDS", -1)
+    monkeypatch.setattr(folders, "SYNC_SECONDS", -1)
     ink.rename(tmp_path / "old")
     run(scans, ink)
     assert appeared == [0, 1, 2, 3, 4, 5, 6]

@@ -153,4 +153,4 @@ def test_group_4_round_trip(width: int, height: int, seed: int, share: float) ->
 
 def test_a_tiff_beyond_4_gb_says_so() -> None:
     with pytest.raises(OutputError, match="at most 4 GB"):
-        write._uint(2**32)
+        write.four_bytes(2**32)

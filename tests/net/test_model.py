@@ -12,7 +12,8 @@ import pytest
 from sauvolanet.cli import main
 from sauvolanet.errors import BadModel, OutputError, UnknownName
 from sauvolanet.net import load, shipped
-from sauvolanet.net.model import SHIPPED, save
+from sauvolanet.net.model import SHIPPED, Model, save
+from sauvolanet.page.margins import Margins
 
 H5 = "../reference/sauvolanet-original.h5"
 
@@ -71,6 +72,12 @@ def test_a_damaged_file_does_not_load(copy: Path) -> None:
         ({"scaling": None}, "not the description of a model"),
         ({"scaling": {"kind": "odd"}}, "unknown kind of scaling"),
         ({"scaling": {"kind": "percentile"}}, "not the description of a model"),
+        ({"scaling": {"kind": "inner", "low": 0.5, "high": 99.0, "least": 16.0}}, "unknown kind of scaling"),
+        ({"scaling": {"kind": "percentile", "low": 9, "high": 1, "least": 16}}, "low must be below high"),
+        ({"scaling": {"kind": "minmax", "low": 0.5}}, "unknown keys: low"),
+        ({"margins": {}}, "margins: missing or unknown keys"),
+        ({"margins": {**Margins().to_json(), "part": 20}}, "margins: part must be"),
+        ({"margins": 25}, "not the description of a model"),
         ({"k": [0.1]}, "k must be one for each of the 8 windows"),
         ({"r": "rr"}, "not the description of a model"),
         ({"file": "../original.npz"}, "without a folder"),
@@ -81,6 +88,24 @@ def test_a_foreign_description_does_not_load(copy: Path, change: dict[str, objec
     copy.write_text(json.dumps({**json.loads(copy.read_text()), **change}))
     with pytest.raises(BadModel, match=message):
         load(str(copy))
+
+
+def test_whatever_changes_a_result_changes_the_digest() -> None:
+    model = load("swift")
+    margins = {
+        "bed_contrast": 0.5,
+        "strip_depth": 21,
+        "strip_shape": 7,
+        "line_part": 0.5,
+        "line_shape": 11,
+        "sparse_contrast": 9,
+    }
+    assert margins.keys() | {"part"} == model.about["margins"].keys()
+    changes: list[dict[str, object]] = [{"margins": {**model.about["margins"], n: v}} for n, v in margins.items()]
+    changes += [{"margins": None}, {"k": model.about["r"]}, {"scaling": {**model.about["scaling"], "low": 1.0}}]
+    digests = {Model({**model.about, **change}, {}).digest for change in changes}
+    assert len(digests - {model.digest}) == len(changes)
+    assert Model({**model.about, "source": "elsewhere"}, {}).digest == model.digest
 
 
 def test_half_a_description_does_not_load(copy: Path) -> None:

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from sauvolanet.net import load
 from sauvolanet.net.architecture import Architecture
-from sauvolanet.net.features import page_numbers
 from sauvolanet.net.model import Model, describe
 from sauvolanet.net.run import Layer, convolve_numpy, cut, halo_of
-from sauvolanet.page import PageNumbers
+from sauvolanet.page.numbers import PageNumbers
 from sauvolanet.synth import page
 
 conv_kernels = pytest.importorskip("sauvolanet.net.conv_kernels", reason="numba is not installed")
@@ -27,16 +26,15 @@ def random_model(arch: Architecture, seed: int = 0) -> Model:
     """A model with random weights, large enough that every layer matters."""
     rng = np.random.default_rng(seed)
     weights = {}
-    for name, inputs, outputs, size, *_ in arch.convolutions():
-        weights[f"{name}.weight"] = rng.normal(
-            0, (2 / (inputs * size**2)) ** 0.5, (outputs, inputs, size, size)
-        ).astype(np.float32)
-        weights[f"{name}.bias"] = rng.normal(0, 0.1, outputs).astype(np.float32)
+    for layer in arch.convolutions():
+        spread = (2 / (layer.inputs * layer.side**2)) ** 0.5
+        weights[f"{layer.name}.weight"] = rng.normal(0, spread, layer.shape).astype(np.float32)
+        weights[f"{layer.name}.bias"] = rng.normal(0, 0.1, layer.outputs).astype(np.float32)
     scaling = (
         {"kind": "percentile", "low": 1.0, "high": 99.0, "least": 16.0} if arch.norm == "batch" else {"kind": "minmax"}
     )
     k, r = [0.2] * len(arch.windows), [0.5] * len(arch.windows)
-    return Model(describe("random", arch, k, r, 8.0, scaling, 0, "MIT", "", "", {}), weights)
+    return Model(describe("random", arch, k, r, 8.0, scaling, None, None, 0, "MIT", "", "", {}), weights)
 
 
 @pytest.fixture(scope="module", params=[U, CHAIN, MANY], ids=["u", "chain", "many"])
@@ -108,8 +106,8 @@ def test_the_bed_of_the_scanner_is_no_ink(largest: int | None) -> None:
     assert not surface[:, :5].any() and not surface[-6:, 100:180].any()
     assert (gray < surface)[60, 60:180].all() and (gray < surface)[100, 40:44].all()
     assert np.array_equal(model.explain(gray, numbers)[2], surface)
-    black = Model({**model.about, "scaling": {**model.about["scaling"], "kind": "percentile"}}, model.weights)
-    assert black.scale(numbers).bed == 0
+    plain = Model({**model.about, "margins": None}, model.weights)
+    assert plain.bed(gray, plain.scale(numbers)) == [] and plain.scale(numbers).floor == 0
 
 
 @pytest.mark.parametrize("threads", [2, 3, 7])
@@ -127,12 +125,9 @@ def test_the_halo_is_large_enough_and_not_much_larger() -> None:
     halo, core = halo_of(arch), 96
     rng = np.random.default_rng(1)
     gray = rng.integers(0, 256, (core + 400, 32), dtype=np.uint8)
-    scale = model.scale(PageNumbers.of(gray))
 
     def surface(page: np.ndarray) -> np.ndarray:
-        return next(
-            iter(model.network.tiles(page, page_numbers(PageNumbers.of(gray), model.about["scaling"]), scale, 1))
-        )[1]
+        return model.surface(page, PageNumbers.of(gray), 1)
 
     changed = gray.copy()
     changed[core + halo + 3 :] = 255 - changed[core + halo + 3 :]

@@ -33,4 +33,4 @@ def quick(monkeypatch):
     }
     monkeypatch.setattr(classic, "METHODS", few)
     monkeypatch.setattr("sauvolanet.paper.ablation.PATCHES", 2)
-    monkeypatch.setattr("sauvolanet.paper.figures._SHEET_METHODS", ("otsu", "su"))
+    monkeypatch.setattr("sauvolanet.paper.figures.SHEET_METHODS", ("otsu", "su"))

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from sauvolanet.errors import BadData, UsageError
-from sauvolanet.paper import Work, parse_shard
-from sauvolanet.paper.cells import fingerprint
+from sauvolanet.paper import Work, cells, parse_shard
+from sauvolanet.paper.cells import pages_digest
 
 
 def test_a_cell_is_computed_once(tmp_path):
@@ -67,10 +67,26 @@ def test_pages_count_by_content(tmp_path):
         (tmp_path / where / "DIBCO2009").mkdir(parents=True)
         for name in ("H01.png", "H01.gt.png"):
             Image.fromarray(page).save(tmp_path / where / "DIBCO2009" / name)
-    one, two = (fingerprint(Work(tmp_path / w, tmp_path).pages("DIBCO2009")) for w in ("one", "two"))
+    one, two = (pages_digest(Work(tmp_path / w, tmp_path).pages("DIBCO2009")) for w in ("one", "two"))
     assert one == two
     Image.fromarray(page // 2).save(tmp_path / "two" / "DIBCO2009" / "H01.gt.png")
-    assert fingerprint(Work(tmp_path / "two", tmp_path).pages("DIBCO2009")) != one
+    assert pages_digest(Work(tmp_path / "two", tmp_path).pages("DIBCO2009")) != one
+
+
+@pytest.mark.parametrize("what", [{"model": "original"}, {"method": "otsu"}], ids=str)
+def test_a_change_of_code_is_another_cell(what, monkeypatch):
+    before, scores = cells.engine_key(**what), cells.metrics_key(("fm", "drd"))
+    monkeypatch.setattr(cells, "known_engines", {})
+    assert cells.engine_key(**what) == before
+    monkeypatch.setattr(cells, "known_engines", {})
+    monkeypatch.setattr("sauvolanet.page.numbers.BLANK_RANGE", 5)
+    assert cells.engine_key(**what) != before
+    cells.metrics_key.cache_clear()
+    assert cells.metrics_key(("fm", "drd")) == scores
+    cells.metrics_key.cache_clear()
+    monkeypatch.setattr(cells, "score", lambda *pair, metrics: dict.fromkeys(metrics, 1.0))
+    assert cells.metrics_key(("fm", "drd")) != scores
+    cells.metrics_key.cache_clear()
 
 
 def test_a_folder_without_the_sets(tmp_path):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from sauvolanet.core.kernels import compiled
 from sauvolanet.paper import fit as module
 from sauvolanet.paper.fit import ALPHA, SOFTNESS, Pixels, fit, hinge_numpy
-from sauvolanet.windows import compiled
 
 
 def some_pixels(count: int = 400) -> Pixels:

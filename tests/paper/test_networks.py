@@ -29,7 +29,7 @@ def trained(monkeypatch) -> list[str]:
         sets = TEST if test == ["test"] else test
         return [{"dataset": s, "page": "p", "status": "done", "fm": value, "pfm": 1.0, "psnr": 1.0, "drd": 1.0} for s in sets]  # fmt: skip
 
-    monkeypatch.setattr(module, "_train_network", train)
+    monkeypatch.setattr(module, "train_network", train)
     return names
 
 
@@ -80,7 +80,7 @@ def test_a_preset_that_cannot_be_used_is_told_at_once(small, tmp_path):
 
 
 def test_only_table3_trains(small, tmp_path, trained, monkeypatch):
-    monkeypatch.setattr(paper, "_MAKERS", {"table3": table3, "claims": claims})
+    monkeypatch.setattr(paper, "MAKERS", {"table3": table3, "claims": claims})
     wish = {"networks": "stated", "preset": "better", "steps": 50}
     section, _ = make("all", Work(small, tmp_path, **wish))
     make("claims", Work(small, tmp_path, **wish))

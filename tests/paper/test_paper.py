@@ -14,7 +14,7 @@ from sauvolanet.cli import main
 from sauvolanet.errors import BadData
 from sauvolanet.paper import NAMES, Work, commands, make
 from sauvolanet.paper.ablation import LEFT_OUT, Samples, Single, Trainings, leave_one_out, sauvola_ink, table2_rows
-from sauvolanet.paper.figures import _name_points, figure1
+from sauvolanet.paper.figures import figure1, name_points
 from sauvolanet.paper.tables import PRINTED, Beside, Section, Spread
 
 claims = import_module("sauvolanet.paper.claims")  # the package has a function of that name
@@ -81,10 +81,12 @@ def test_regions_by_hand():
 
 def test_either_of_k_and_r_must_help(small, tmp_path, monkeypatch):
     fms = {"x": {(False, False): 77.0, (True, False): 79.0, (False, True): 80.0, (True, True): 81.0}}
-    monkeypatch.setattr(claims, "_untrained_and_trained", lambda trainings: fms)
+    monkeypatch.setattr(claims, "untrained_and_trained", lambda trainings: fms)
 
     def verdict():
-        return next(claim[1] for claim in claims._training(Work(small, tmp_path)) if claim[0].startswith("Training k"))
+        return next(
+            claim[1] for claim in claims.of_training(Work(small, tmp_path)) if claim[0].startswith("Training k")
+        )
 
     assert verdict() == "holds"
     fms["x"][True, False] = 76.0  # the better one helps still
@@ -93,14 +95,14 @@ def test_either_of_k_and_r_must_help(small, tmp_path, monkeypatch):
 
 def test_which_windows_beat_the_best_preset(small, tmp_path, monkeypatch):
     fms = {"poor": {(False, False): 50.0}, "good": {(False, False): 77.0}}
-    monkeypatch.setattr(claims, "_untrained_and_trained", lambda trainings: fms)
+    monkeypatch.setattr(claims, "untrained_and_trained", lambda trainings: fms)
 
     def scores(self, row):
         page = {"status": "done", "fm": 60.0 + row.window if row.window < 20 else 80.0, "pfm": 0, "psnr": 0, "drd": 0}
         return {"DIBCO2009": [{"dataset": "DIBCO2009", "page": "p", **page}]}
 
     monkeypatch.setattr(Trainings, "scores", scores)
-    first = next(claims._windows(Work(small, tmp_path)))  # 7: 67, 15: 75
+    first = next(claims.of_windows(Work(small, tmp_path)))  # 7: 67, 15: 75
     assert first[1] == "holds for w = 23, 31, 39, 47, 55, 63, not for w = 7, 15"
     assert "the best preset (good) 77.0" in first[2]
 
@@ -328,7 +330,7 @@ def test_names_of_near_points_do_not_cover_each_other() -> None:
     figure, axes = pyplot.subplots()
     axes.set(xlim=(0, 10), ylim=(0, 10))
     points = [(name, 5 + i / 100, 5.0) for i, name in enumerate(("original", "paper", "sauvola", "bradley"))]
-    _name_points(axes, points, axes.annotate("beside", (1, 1)))
+    name_points(axes, points, axes.annotate("beside", (1, 1)))
     renderer = figure.canvas.get_renderer()
     boxes = [Text.get_window_extent(text, renderer) for text in axes.texts]
     assert [text.get_text() for text in axes.texts] == ["beside", "original", "paper", "sauvola", "bradley"]

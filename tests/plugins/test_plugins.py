@@ -36,21 +36,21 @@ def test_ocrd_tool_has_every_option_with_its_range_and_default() -> None:
 
 @pytest.mark.parametrize("missing", ["ocrd", "click"])
 def test_a_missing_host_is_one_line_with_the_pip_command(missing: str) -> None:
-    hide = f"import sys; sys.modules['{missing}'] = None; from sauvolanet.plugins.ocrd_tool import main; main()"
+    hide = f"import sys; sys.modules['{missing}'] = None; from sauvolanet.plugins.ocrd_entry import main; main()"
     done = subprocess.run([sys.executable, "-c", hide], capture_output=True, text=True)
     line = f"sauvolanet: {EXECUTABLE} needs an optional package: pip install 'sauvolanet[ocrd]'\n"
     assert (done.returncode, done.stderr) == (2, line)
 
 
 def test_options_are_light_until_a_binarizer_is_asked_for() -> None:
-    code = "import sys, sauvolanet.plugins.ocrd_tool; print(any(m in sys.modules for m in ('numpy', 'numba', 'PIL')))"
+    code = "import sys, sauvolanet.plugins.ocrd_entry; print(any(m in sys.modules for m in ('numpy', 'numba', 'PIL')))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_equal_options_share_one_binarizer() -> None:
     first = shared_binarizer(method="otsu", strength=0.5)
     assert shared_binarizer(strength=0.5, method="otsu") is first
-    assert first.threads == 1
+    assert first.options.threads == 1
     assert shared_binarizer(method="otsu") is not first
 
 
@@ -75,12 +75,12 @@ def test_wrong_options_are_usage_errors() -> None:
 @pytest.mark.parametrize("dpi", [(1, 1), (0, 0), (72, 1)])
 def test_kraken_passes_on_no_resolution_that_is_none(tmp_path: Path, dpi: tuple[int, int]) -> None:
     click = pytest.importorskip("click")
-    from sauvolanet.plugins.kraken import _step
+    from sauvolanet.plugins.kraken import write_ink
 
     as_image(scan((235, 215, 170))).save(tmp_path / "page.tif", dpi=dpi)
     with click.Context(click.Command("kraken")) as context:
         context.meta.update(first_process=True, last_process=False, output_mode="native", input_format_type="image")
-        _step(shared_binarizer(method="otsu"), tmp_path / "page.tif", tmp_path / "ink")
+        write_ink(shared_binarizer(method="otsu"), tmp_path / "page.tif", tmp_path / "ink")
     with Image.open(tmp_path / "ink") as ink:
         assert "dpi" not in ink.info
 

@@ -14,10 +14,19 @@ import pytest
 from PIL import Image
 
 from sauvolanet import synth
-from sauvolanet.windows import Gray
+from sauvolanet.core.arrays import Gray
 
 httpx = pytest.importorskip("httpx")
 uvicorn = pytest.importorskip("uvicorn")
+
+
+def until(condition: Callable[[], Any], seconds: float = 120) -> Any:
+    """What the condition gives as soon as it is true; the time is long because a busy machine may take it."""
+    end = time.monotonic() + seconds
+    while not (result := condition()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+    return result
 
 
 class Service:
@@ -38,17 +47,20 @@ class Service:
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]})
         self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
+        until(lambda: self.server.started)
         self.client = httpx.Client(base_url=self.url, timeout=60)
 
     def post(self, path: str, data: bytes, name: str = "page.png", /, **fields: Any) -> httpx.Response:
         return self.client.post(path, files={"file": (name, data)}, data=fields)
 
+    def taken(self) -> int:
+        """The requests that are under way."""
+        return int(self.client.get("/healthz").json()["taken"])
+
     def stop(self) -> None:
         self.client.close()
         self.server.should_exit = True
-        self.thread.join(30)
+        self.thread.join(120)
         assert not self.thread.is_alive()
 
 

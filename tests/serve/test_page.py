@@ -15,8 +15,11 @@ import pytest
 import tifffile
 from PIL import Image
 
-from sauvolanet import binarize, explain, threshold
+from sauvolanet import binarize, explain
 from sauvolanet.serve.work import STRENGTHS
+from sauvolanet.show.explanation import preferred_colours
+
+from .conftest import until
 
 pytestmark = pytest.mark.slow
 
@@ -40,14 +43,6 @@ def driver(tmp_path_factory):
     driver.set_script_timeout(120)
     yield driver
     driver.quit()
-
-
-def until(condition, seconds: float = 120):
-    end = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
-    return result
 
 
 def ready(driver) -> None:
@@ -93,13 +88,22 @@ def held(monkeypatch):
 
     go_on = threading.Event()
     go_on.set()
-    monkeypatch.setattr(work, "explain", lambda *args, **options: go_on.wait(60) and explain(*args, **options))
+    original = work.Binarizer.explain
+    monkeypatch.setattr(work.Binarizer, "explain", lambda self, image: go_on.wait(60) and original(self, image))
     yield go_on
     go_on.set()
 
 
+def drawn(driver) -> None:
+    """Until what was asked for is on the canvas: a frame for the change, one for the drawing, one to have seen both."""
+    driver.execute_async_script(
+        "const frame = requestAnimationFrame, done = arguments[0]; frame(() => frame(() => frame(() => done())))"
+    )
+
+
 def painted(driver) -> np.ndarray:
-    """The canvas as it is: (H, W, 4) uint8, transparent where there is no page."""
+    """What the canvas shows: (H, W, 4) uint8, transparent where there is no page."""
+    drawn(driver)
     url = driver.execute_script("return document.getElementById('view').toDataURL()")
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGBA"))
 
@@ -110,7 +114,6 @@ def shown(driver) -> np.ndarray:
 
     find(driver, "#view").send_keys(Keys.ESCAPE, "0", "1")
     find(driver, "#divider").send_keys(Keys.HOME)  # all of it is "after"
-    time.sleep(0.3)
     picture = painted(driver)
     rows, columns = np.flatnonzero(picture[..., 3].any(1)), np.flatnonzero(picture[..., 3].any(0))
     return picture[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1, :3]
@@ -121,7 +124,7 @@ def move_strength(driver, position: int) -> None:
         "const s = document.getElementById('strength'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))",
         position,
     )
-    time.sleep(0.3)
+    drawn(driver)
 
 
 def test_dropped_page_shows_python_s_ink_at_every_strength(opened, gray):
@@ -140,10 +143,7 @@ def test_divider_moves_with_keys_and_hand(opened, gray):
     divider = find(opened, "#divider")
     divider.send_keys(Keys.END)
     assert divider.get_attribute("aria-valuenow") == "100"
-    url = opened.execute_async_script(
-        "requestAnimationFrame(() => requestAnimationFrame(() => arguments[0](document.getElementById('view').toDataURL())))"
-    )
-    picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGBA"))
+    picture = painted(opened)
     inside = picture[picture[..., 3] > 0][:, 0].reshape(gray.shape)
     assert np.array_equal(inside, gray)  # the scan itself
     ActionChains(opened).drag_and_drop_by_offset(divider, -300, 0).perform()
@@ -152,13 +152,15 @@ def test_divider_moves_with_keys_and_hand(opened, gray):
 
 def test_clicked_pixel_tells_python_s_numbers(opened, gray):
     from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
 
     truth = explain(gray)
     canvas = find(opened, "#view")
     move_strength(opened, 50)
     for dx, dy in ((10, 20), (-40, -31), (70, 5)):
+        canvas.send_keys(Keys.ESCAPE)  # nothing is told of the pixel before
         ActionChains(opened).move_to_element_with_offset(canvas, dx, dy).click().perform()
-        time.sleep(0.5)
+        until(lambda: opened.find_elements("css selector", "[data-weight]"))
         column, row = (int(n) - 1 for n in re.findall(r"\d+", find(opened, "#inspector .facts").text))
         fact = {e.get_attribute("data-fact"): e.text for e in opened.find_elements("css selector", "[data-fact]")}
         assert int(fact["gray"]) == gray[row, column]
@@ -171,28 +173,26 @@ def test_clicked_pixel_tells_python_s_numbers(opened, gray):
         assert list(weights) == truth.choices
         assert list(weights.values()) == pytest.approx(truth.attention[:, row, column] * 100, abs=0.3)
     move_strength(opened, 90)
-    strong = threshold(gray, strength=STRENGTHS[90])[row, column]
-    assert float(find(opened, "[data-fact=threshold]").text) == pytest.approx(np.clip(strong, 0, 256), abs=0.02)
+    strong = binarize(gray, strength=STRENGTHS[90])[row, column]
+    assert find(opened, "[data-fact=verdict]").text == ("ink" if strong else "paper")
+    assert float(find(opened, "[data-fact=threshold]").text) == float(fact["threshold"])  # of strength 0
     move_strength(opened, 50)
 
 
 def test_views(opened, gray):
     truth = explain(gray)
     find(opened, "input[value=attention]").click()
-    ready(opened)
-    time.sleep(0.5)
+    until(lambda: opened.find_elements("css selector", "#legend li"))
     colours = shown(opened)
     near = np.sort(truth.attention, 0)
     clear = near[-1] - near[-2] > 0.01  # weights travel in steps of 1/255
-    assert np.array_equal(colours[clear], truth.preferred()[clear])
+    assert np.array_equal(colours[clear], preferred_colours(truth)[clear])
     assert len(opened.find_elements("css selector", "#legend li")) == len(truth.choices)
     find(opened, "input[value=window]").click()
-    time.sleep(0.5)
-    opened.find_elements("css selector", "#legend input")[2].click()
-    time.sleep(0.5)
+    until(lambda: opened.find_elements("css selector", "#legend input"))[2].click()
     assert np.array_equal(shown(opened)[..., 0], np.where(gray < truth.surfaces[2], 0, 255))
     find(opened, "input[value=threshold]").click()
-    time.sleep(0.5)
+    until(lambda: opened.find_elements("css selector", "#legend .ramp"))
     codes = np.clip(np.ceil(truth.threshold.astype(float) * 256), 0, 65535) / 256
     stretched = 255 * (codes - codes.min()) / (codes.max() - codes.min())
     assert np.abs(shown(opened)[..., 0] - stretched).max() <= 0.51
@@ -295,7 +295,7 @@ def test_the_page_number_is_that_of_the_page_shown(opened, held, gray):
 def test_a_file_opened_while_another_is_explained_is_the_one_shown(opened, held, service, encode, gray):
     held.clear()
     start_drop(opened, encode(gray), "one.png", "image/png")
-    until(lambda: service.client.get("/healthz").json()["taken"])
+    until(lambda: service.taken())
     opened.execute_script(
         """const decode = createImageBitmap;
         window.createImageBitmap = async (...what) => {
@@ -306,7 +306,7 @@ def test_a_file_opened_while_another_is_explained_is_the_one_shown(opened, held,
     )
     start_drop(opened, encode(gray[::-1].copy()), "two.png", "image/png")
     held.set()
-    until(lambda: not service.client.get("/healthz").json()["taken"])
+    until(lambda: not service.taken())
     time.sleep(0.5)  # in which an answer about the first would be shown
     opened.execute_script("goOn()")
     until(lambda: find(opened, "#file-facts").text)
@@ -336,7 +336,7 @@ def test_everything_is_reached_by_keyboard_and_fits_a_phone(opened, png):
     metrics = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
-        time.sleep(0.3)
+        until(lambda: opened.execute_script("return window.innerWidth") == 360)
         assert opened.execute_script("return document.documentElement.scrollWidth") <= 360
     finally:
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -344,7 +344,6 @@ def test_everything_is_reached_by_keyboard_and_fits_a_phone(opened, png):
 
 def place(driver) -> tuple[int, int, int]:
     """Left and top of the page on the canvas, and its width there."""
-    time.sleep(0.3)
     seen = painted(driver)[..., 3] > 0
     columns = np.flatnonzero(seen.any(0))
     return int(columns[0]), int(np.flatnonzero(seen.any(1))[0]), len(columns)
@@ -370,14 +369,14 @@ def test_wheel_zooms_and_hand_moves(opened, png, gray):
 def test_a_long_page_shows_progress_and_can_be_given_up(opened, held, service, png):
     held.clear()
     start_drop(opened, png, "long.png", "image/png")
-    until(lambda: service.client.get("/healthz").json()["taken"])
+    until(lambda: service.taken())
     until(lambda: find(opened, "#working").is_displayed())
     assert "Working" in find(opened, "#working-text").text
     assert find(opened, "#working-bar").is_displayed()
     find(opened, "#cancel").click()
     until(lambda: not find(opened, "#working").is_displayed())
     held.set()
-    until(lambda: not service.client.get("/healthz").json()["taken"])
+    until(lambda: not service.taken())
 
 
 def test_paste_and_examples(opened, service, png):

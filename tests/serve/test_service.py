@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 import zipfile
 
 import numpy as np
@@ -17,6 +16,8 @@ from sauvolanet import Binarizer, binarize, explain, normalize, threshold
 from sauvolanet.classic import METHODS
 from sauvolanet.options import VERB_OPTIONS
 from sauvolanet.serve.work import BINARIZE, STRENGTHS
+
+from .conftest import until
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,13 @@ def test_explain_of_a_method_without_surface_is_its_ink(service, gray, png):
     assert np.array_equal(~pictures["ink.png"], binarize(gray, method="gatos"))
 
 
+def test_explain_says_the_channel(service, gray, encode):
+    colour = np.stack([gray, 255 - gray, np.full_like(gray, 200)], 2)
+    for name, shown in (("red", gray), ("green", 255 - gray)):
+        meta, pictures = read_zip(service.post("/v1/explain", encode(colour), method="otsu", invert="no", channel=name))
+        assert meta["channel"] == name and np.array_equal(pictures["gray.png"], shown)
+
+
 def test_explain_says_what_was_inverted(service, gray, encode):
     meta, pictures = read_zip(service.post("/v1/explain", encode(255 - gray), method="otsu", invert="yes"))
     assert meta["inverted"] and np.array_equal(pictures["gray.png"], gray)
@@ -137,17 +145,16 @@ def test_methods_and_openapi_come_from_the_declarations(service):
     )
 
 
-def test_every_answer_has_security_headers_and_one_line_in_the_log(service, png):
-    for path in ("/", "/app.js", "/v1/methods", "/nothing", "/healthz"):
-        before = len(service.log)
+def test_every_answer_has_security_headers_and_one_line_in_the_log(start, png):
+    service = start()
+    for count, path in enumerate(("/", "/app.js", "/v1/methods", "/nothing", "/healthz"), 1):
         answer = service.client.get(path)
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert "server" not in answer.headers
-        while len(service.log) == before:  # the line comes when the last byte has gone
-            time.sleep(0.01)
-        assert len(service.log) == before + 1 and f" GET {path} {answer.status_code} " in service.log[-1]
+        until(lambda n=count: service.log[n - 1 :])  # the line comes when the last byte has gone
+        assert len(service.log) == count and f" GET {path} {answer.status_code} " in service.log[-1]
     assert service.post("/v1/binarize", png, method="otsu").headers["cache-control"] == "no-store"
 
 

@@ -12,16 +12,17 @@ from PIL import Image, ImageFont
 from sauvolanet import synth
 from sauvolanet.classic.otsu import threshold_otsu
 from sauvolanet.cli import main
-from sauvolanet.datasets import find, read_gray, read_truth
+from sauvolanet.core.arrays import Gray, Ink
+from sauvolanet.core.windows import box_sum
 from sauvolanet.errors import UnknownName
-from sauvolanet.metrics import fm
-from sauvolanet.synth.drawing import _FONT_FOLDER, FONTS, HELD_BACK, Script, draw_text, perspective, spread_ink
+from sauvolanet.score.datasets import find, read_gray, read_truth
+from sauvolanet.score.metrics import fm
+from sauvolanet.synth.drawing import FONT_FOLDER, FONTS, HELD_BACK, Script, draw_text, perspective, spread_ink
 from sauvolanet.synth.fields import blur, fractal, largest, noise
-from sauvolanet.synth.kinds import KINDS, MEASURE, TRAINING, Kind
+from sauvolanet.synth.kinds import KINDS, TRAINING, Kind
 from sauvolanet.synth.pages import EDGE, make_page
-from sauvolanet.synth.pen import _SHAPES, _spline
+from sauvolanet.synth.pen import SHAPES, spline
 from sauvolanet.synth.words import LANGUAGES, PLAIN, sentence_words
-from sauvolanet.windows import Gray, Ink, box_sum
 
 CLEAN = Kind("clean", "Nothing has happened to it.", ("roman",), stroke=(4.5, 5.5), rough=(0, 0), ink=(0.9, 0.9),
              fade=(0, 0), paper=(0.9, 0.9), texture=(0, 0), bleed=0, specks=0, fibres=0, foxing=0, tide=0, fold=0,
@@ -167,22 +168,7 @@ def test_training_sees_nothing_that_is_held_back() -> None:
     for kind in TRAINING:
         assert set(HELD_BACK).isdisjoint(kind.scripts)
         assert kind.coffee == kind.crease == kind.shadow == kind.perspective == 0
-    for kind in MEASURE:
-        assert set(kind.scripts) <= {*HELD_BACK, "pen"}
-        if "pen" in kind.scripts:  # its own hands: they lean the other way
-            assert kind.slant[1] < min(trained.slant[0] for trained in TRAINING)
-    assert {kind.name for kind in MEASURE} == {"office", "letter", "faint", "photo"}
     assert (synth.training_page(4, height=64, width=64)[0] != synth.page(4, height=64, width=64)[0]).any()
-
-
-def test_measure_set_is_fixed_and_scored() -> None:
-    short, longer = synth.measure_set(1, 1), {name: gray for name, gray, _ in synth.measure_set(2, 1)}
-    assert [name for name, _, _ in short] == ["office-00", "letter-00", "faint-00", "photo-00", "blank-00"]
-    assert all((longer[name] == gray).all() and gray.shape == (800, 600) for name, gray, _ in short)
-    truths = {gray.tobytes(): truth for _, gray, truth in short}
-    perfect = synth.measure(lambda gray: truths[gray.tobytes()], short)
-    assert perfect == {"office": 100, "letter": 100, "faint": 100, "photo": 100, "mean": 100, "blank": 0}
-    assert synth.measure(lambda gray: np.ones(gray.shape, bool), short)["blank"] == 1e6
 
 
 def test_example_is_a_degraded_page() -> None:
@@ -194,14 +180,14 @@ def test_example_is_a_degraded_page() -> None:
 def test_fonts_have_every_letter_that_is_written_with_them() -> None:
     rng = np.random.default_rng(0)
     for name, font in FONTS.items():
-        face = ImageFont.truetype(str(_FONT_FOLDER / font.file), 40)
+        face = ImageFont.truetype(str(FONT_FOLDER / font.file), 40)
         missing = face.getmask("￿").getbbox(), bytes(face.getmask("￿"))
         letters = {c for language in font.languages for c in "".join(sentence_words(rng, LANGUAGES[language], 400))}
         for letter in letters:
             assert (face.getmask(letter).getbbox(), bytes(face.getmask(letter))) != missing, (name, letter)
-    assert sum((_FONT_FOLDER / font.file).stat().st_size for font in FONTS.values()) < 400_000
-    licences = (_FONT_FOLDER / "FONTS.md").read_text("utf-8")
-    assert all(font.file in licences for font in FONTS.values()) and (_FONT_FOLDER / "OFL-1.1.txt").is_file()
+    assert sum((FONT_FOLDER / font.file).stat().st_size for font in FONTS.values()) < 400_000
+    licences = (FONT_FOLDER / "FONTS.md").read_text("utf-8")
+    assert all(font.file in licences for font in FONTS.values()) and (FONT_FOLDER / "OFL-1.1.txt").is_file()
 
 
 def test_words() -> None:
@@ -209,13 +195,13 @@ def test_words() -> None:
         words = sentence_words(np.random.default_rng(1), language, 300)
         assert len(words) == 300 and all(words) and words[0][0].isupper() | words[0][0].isdigit() | (words[0][0] == "(")
         assert name not in PLAIN or "".join(words).isascii()
-    assert set("abcdefghijklmnopqrstuvwxyz0123456789") <= set(_SHAPES)
+    assert set("abcdefghijklmnopqrstuvwxyz0123456789") <= set(SHAPES)
 
 
 def test_spline_goes_through_its_points() -> None:
     points = np.array([[0, 0], [1, 2], [3, 1]], np.float32)
-    assert np.allclose(_spline(points)[::5], points)
-    straight = _spline(np.array([[0, 0], [1, 1], [2, 2], [3, 3]], np.float32))
+    assert np.allclose(spline(points)[::5], points)
+    straight = spline(np.array([[0, 0], [1, 1], [2, 2], [3, 3]], np.float32))
     assert np.allclose(straight[:, 0], straight[:, 1])
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 pytest.importorskip("torch", reason="training needs torch: pip install 'sauvolanet[train]'")
 
 from sauvolanet.net.architecture import Architecture
-from sauvolanet.synth import page
+from sauvolanet.synth import compose, page
 from sauvolanet.train.settings import PRESETS, Settings
 
 SMALL = ["--set", "hold_out=false", "--set", "patch=32", "--set", "batch=2", "--set", "synthetic=0.0"]
@@ -66,3 +66,23 @@ def assert_same_weights(one: Path, other: Path) -> None:
 def copied(pairs: Path, tmp_path: Path) -> Path:
     """The pairs as a folder that a test may change."""
     return Path(shutil.copytree(pairs, tmp_path / "data"))
+
+
+@pytest.fixture
+def materials(tmp_path: Path) -> Path:
+    """A folder with one ruled paper, one texture and two inks that may be trained on."""
+    root = tmp_path / "materials"
+    ruled = np.full((120, 90, 3), (215, 205, 190), np.uint8)
+    ruled[10::20] = (120, 120, 140)
+    y, x = np.mgrid[:160, :200]
+    bars = ((x + y // 2) % 23 < 5) & (y >= 6) & (y < 154) & (x >= 6) & (x < 194)  # what lies at an end is no writing
+    pictures = {
+        "papers/lined": ruled, "papers/texture": np.full((120, 90, 3), 200, np.uint8),
+        "ink/written": np.where(bars, 128, 255).astype(np.uint8), "ink/printed": ~bars,
+    }  # fmt: skip
+    for folder, picture in pictures.items():
+        assert compose.part_of(folder.partition("/")[2], 2) == "train"
+        (root / folder).mkdir(parents=True)
+        Image.fromarray(picture).save(root / folder / "002.png")
+    assert "ruled" in compose.papers(root / "papers", "train")[0].traits
+    return root

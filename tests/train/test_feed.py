@@ -15,16 +15,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-from sauvolanet import datasets
 from sauvolanet.errors import RunFailed
+from sauvolanet.score import datasets
 from sauvolanet.train.feed import Feed
-from sauvolanet.train.patches import Patches, load_sheets
+from sauvolanet.train.patches import Patches, load_pages
 from sauvolanet.train.settings import Settings
 
 
 @pytest.fixture
 def patches(tiny: Settings, pairs: Path) -> Patches:
-    return Patches(load_sheets(datasets.find(pairs, ["mine"]), False, tiny.patch), tiny)
+    return Patches(load_pages(datasets.find(pairs, ["mine"]), False, tiny.patch), tiny)
 
 
 def grays(feed: Feed, first: int = 3) -> list[np.ndarray]:
@@ -98,7 +98,7 @@ def test_workers_end_with_a_killed_parent(pairs: Path) -> None:
     parent.kill()
     assert parent.communicate(timeout=60)[1] == ""  # they do not complain of answers that nobody reads any more
     assert len(workers) == 2
-    for _ in range(300):
+    for _ in range(1200):
         if not any(_alive(pid) for pid in workers):
             return
         time.sleep(0.1)
@@ -115,11 +115,11 @@ def _alive(pid: int) -> bool:
 
 _START = """
 import sys, time
-from sauvolanet import datasets
+from sauvolanet.score import datasets
 from sauvolanet.train.feed import Feed
-from sauvolanet.train.patches import Patches, load_sheets
+from sauvolanet.train.patches import Patches, load_pages
 from sauvolanet.train.settings import PRESETS
-sheets = load_sheets(datasets.find(sys.argv[1], ["mine"]), False, 256)
+sheets = load_pages(datasets.find(sys.argv[1], ["mine"]), False, 256)
 feed = Feed(Patches(sheets, PRESETS["paper"]), [range(1)], 0)
 feed.get(0)
 """

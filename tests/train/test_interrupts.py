@@ -20,7 +20,7 @@ from .conftest import assert_same_weights
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, *signals: int) -> None:
     """Send signals in the middle of a step: the weights have moved, the average has not."""
-    average = Run._update_average
+    average = Run.update_average
 
     def interrupted(self: Run) -> None:
         if self.step == step:
@@ -28,7 +28,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, *signals: int) -> None
                 os.kill(os.getpid(), number)
         average(self)
 
-    monkeypatch.setattr(Run, "_update_average", interrupted)
+    monkeypatch.setattr(Run, "update_average", interrupted)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -17,11 +17,13 @@ import torch
 from PIL import Image
 
 from sauvolanet.cli import main
-from sauvolanet.cli.train import _without_folders
+from sauvolanet.cli.train import without_folders
 from sauvolanet.errors import BadData, OutputError, RunFailed, UsageError
 from sauvolanet.net import load
 from sauvolanet.net.architecture import PAPER
-from sauvolanet.page import PageNumbers
+from sauvolanet.page.numbers import PageNumbers
+from sauvolanet.score.datasets import find
+from sauvolanet.score.evaluation import evaluate
 from sauvolanet.synth import page
 from sauvolanet.train import loop, record
 from sauvolanet.train.build import like_model
@@ -182,7 +184,10 @@ def test_a_run_killed_in_its_last_validation_ends_it(
         raise SystemError
 
     ends_at_2 = replace(tiny, steps=2, test=("other",), validate=())
-    for place, name in ((Run, "_validate"), (record, "write_test")):  # before the last row of the log, and after it
+    for place, name in (
+        (Run, "log_validation"),
+        (record, "write_test"),
+    ):  # before the last row of the log, and after it
         with monkeypatch.context() as patch, pytest.raises(SystemError):
             patch.setattr(place, name, killed)
             Run(ends_at_2, pairs, tmp_path).train()
@@ -226,7 +231,7 @@ def test_a_damaged_manifest_is_named(tiny: Settings, pairs: Path, tmp_path: Path
 
 @pytest.mark.parametrize(("command", "told"), [("a/b", "b"), ("--out=a/b", "--out=b"), ("teacher=a/b", "teacher=b"), ("--steps=2", "--steps=2")])  # fmt: skip
 def test_the_recorded_command_keeps_its_options(command: str, told: str) -> None:
-    assert _without_folders(command) == told
+    assert without_folders(command) == told
 
 
 def test_another_programs_checkpoint_is_no_run(tmp_path: Path) -> None:
@@ -328,6 +333,22 @@ def test_a_bad_validation_page_is_named_and_skipped(
     assert "skipped other p0" in capsys.readouterr().err
     assert run.history[0]["other"] > 0
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["validation_pages"] == ["other/p1"]
+
+
+def test_validation_scores_as_evaluate_does(copied: Path) -> None:
+    gray = 200 + np.random.default_rng(1).integers(0, 4, (160, 200))  # a blank page, as sensors see it
+    Image.fromarray(gray.astype(np.uint8)).save(copied / "other" / "blank.png")
+    Image.new("1", (200, 160), 1).save(copied / "other" / "blank.gt.png")
+    pages = find(copied)
+    scores = loop.validate(load("original"), pages)
+    expected = evaluate(copied, model="original", metrics=("fm",))["datasets"]
+    assert scores == {"fm": pytest.approx(scores["mine"] / 2 + scores["other"] / 2)} | {
+        name: expected[name]["fm"] for name in ("mine", "other")
+    }
+    pages[0].image.unlink()
+    with pytest.raises(BadData, match=pages[0].image.name):
+        loop.validate(load("original"), pages[:2])
+    assert loop.validate(load("original"), []) == {}
 
 
 def test_a_failing_validation_does_not_cost_the_run(
@@ -433,7 +454,13 @@ def test_one_page_is_enough_to_train(tiny: Settings, pairs: Path, tmp_path: Path
     folder.mkdir(parents=True)
     for name in ("p0.png", "p0.gt.png"):
         (folder / name).write_bytes((pairs / "mine" / name).read_bytes())
-    Run(replace(tiny, validate=()), tmp_path / "data", tmp_path / "run").train(stop_after=2)
+    run = Run(replace(tiny, validate=()), tmp_path / "data", tmp_path / "run")
+    before = {name: value.clone() for name, value in run.net.named_parameters()}
+    run.train(stop_after=2)
+    after = dict(run.net.named_parameters())
+    assert run.step == 2
+    assert all(value.isfinite().all() for value in after.values())
+    assert not any(value.equal(before[name]) for name, value in after.items() if value.requires_grad)  # all have learnt
 
 
 def test_the_rate_warms_up_stays_and_falls(tiny: Settings) -> None:

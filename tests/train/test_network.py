@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from sauvolanet.core.windows import mean_deviation_numpy
 from sauvolanet.errors import UsageError
 from sauvolanet.net import load
 from sauvolanet.net.architecture import PAPER, Architecture
+from sauvolanet.net.inputs import PageInputs
+from sauvolanet.page.margins import Margins
 from sauvolanet.synth import page
 from sauvolanet.train import export, fast
 from sauvolanet.train.build import build, folded, from_model, like_model
@@ -18,9 +21,10 @@ from sauvolanet.train.export import difference, mean_of, threshold_in_torch, to_
 from sauvolanet.train.loss import LOSSES, hinge
 from sauvolanet.train.network import SauvolaNet, window_statistics
 from sauvolanet.train.settings import PRESETS
-from sauvolanet.windows import mean_deviation_numpy
 
 from .conftest import TINY
+
+SWIFT = PRESETS["swift"].scaling, PRESETS["swift"].margins
 
 
 def test_the_papers_network_has_as_many_numbers_as_the_authors_file() -> None:
@@ -98,19 +102,21 @@ def test_export_folds_the_normalisation() -> None:
             conv.mean.normal_()
             conv.variance.uniform_(0.5, 2)
             conv.gamma.data.uniform_(0.5, 1.5)
-    model = to_model(net, "tiny", PRESETS["swift"].scaling, {})
+    model = to_model(net, "tiny", *SWIFT, {})
     gray, _ = page(4, kind="print", height=160, width=200)
     assert difference(net, model, gray) < 1e-4
 
 
 def test_mean_of_models() -> None:
     one, other, third, more = (
-        to_model(SauvolaNet(TINY, k=k), name, {"kind": "minmax"}, {"partition": partition})
+        to_model(SauvolaNet(TINY, k=k), name, {"kind": "minmax"}, None, {"partition": partition})
         for k, name, partition in ((0.1, "a", "wide"), (0.3, "b", "wide"), (0.5, "c", "wide"), (0.3, "d", "all"))
     )
     middle = mean_of(one, [other])
     assert middle.about["k"] == pytest.approx([0.2] * len(TINY.windows))
-    assert middle.about["training"] == {"partition": "wide", "mean_with": ["b"]} and middle.name == "a"
+    digests = {"mean_of": [one.digest, other.digest]}
+    assert middle.about["training"] == {"partition": "wide", "mean_with": ["b"], "digests": digests}
+    assert middle.name == "a" and middle.digest not in digests["mean_of"]
     three = mean_of(one, [other, third])
     assert three.about["k"] == pytest.approx([0.3] * len(TINY.windows))
     assert three.about["training"]["mean_with"] == ["b", "c"]
@@ -122,7 +128,9 @@ def test_mean_of_models() -> None:
     assert difference(folded(replace(PRESETS["swift"], architecture=TINY, k=0.1, r=0.5), middle), middle, gray) < 1e-5
     for name, weight in middle.weights.items():
         np.testing.assert_allclose(weight, (one.weights[name] + other.weights[name]) / 2)
-    for stranger in (to_model(SauvolaNet(PAPER), "c", {"kind": "minmax"}, {}), to_model(SauvolaNet(TINY), "d", {}, {})):
+    strangers = [to_model(SauvolaNet(PAPER), "c", {"kind": "minmax"}, None, {}), to_model(SauvolaNet(TINY), "d", {}, None, {}),
+                 to_model(SauvolaNet(TINY), "e", {"kind": "minmax"}, Margins(), {})]  # fmt: skip
+    for stranger in strangers:
         with pytest.raises(UsageError, match="no mean"):
             mean_of(one, [other, stranger])
 
@@ -143,29 +151,29 @@ def test_export_fetches_the_weights_from_their_device(monkeypatch: pytest.Monkey
     gray, _ = page(4, kind="print", height=64, width=64)
     monkeypatch.setattr(torch.Tensor, "cpu", cpu)
     monkeypatch.setattr(torch.Tensor, "numpy", refuse)
-    assert difference(net, to_model(net, "tiny", PRESETS["swift"].scaling, {}), gray) < 1e-4
+    assert difference(net, to_model(net, "tiny", *SWIFT, {}), gray) < 1e-4
 
 
 def test_a_page_lower_than_the_networks_cells_checks_a_model_too() -> None:
     net = SauvolaNet(PRESETS["swift"].architecture)
     gray, _ = page(4, kind="print", height=12, width=64)
-    assert difference(net, to_model(net, "line", PRESETS["swift"].scaling, {}), gray) < 1e-4
+    assert difference(net, to_model(net, "line", *SWIFT, {}), gray) < 1e-4
 
 
 def test_of_a_large_page_the_middle_checks_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole scan at 600 dpi would take 30 GB."""
     seen: list[np.ndarray] = []
 
-    def watched(net: SauvolaNet, gray: np.ndarray, scaling: dict[str, object]) -> np.ndarray:
-        seen.append(gray)
-        return threshold_in_torch(net, gray, scaling)
+    def watched(net: SauvolaNet, page: PageInputs) -> np.ndarray:
+        seen.append(page.gray)
+        return threshold_in_torch(net, page)
 
     monkeypatch.setattr(export, "LARGEST", 64)
     monkeypatch.setattr(export, "threshold_in_torch", watched)
     net = SauvolaNet(TINY)
     gray, _ = page(4, kind="print", height=160, width=50)
-    assert difference(net, to_model(net, "tiny", PRESETS["swift"].scaling, {}), gray) < 1e-4
-    assert np.array_equal(seen[0], gray[48:112])
+    assert difference(net, to_model(net, "tiny", {"kind": "minmax"}, None, {}), gray) < 1e-4
+    assert np.array_equal(seen[0], gray[48:112, :48])  # whole cells
 
 
 def test_the_hinge_loss_of_a_mixture_is_the_mixture_of_the_losses() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,36 +12,36 @@ from PIL import Image
 
 pytest.importorskip("torch")
 
-from sauvolanet.datasets import check, find
 from sauvolanet.errors import BadData
 from sauvolanet.net import load
-from sauvolanet.net.features import page_scale, statistics
-from sauvolanet.page import PageNumbers
+from sauvolanet.net.inputs import PageInputs, page_scale, statistics
+from sauvolanet.page.numbers import PageNumbers
+from sauvolanet.score.datasets import check, find
 from sauvolanet.synth import page
-from sauvolanet.train.patches import Patches, Sheet, _border, _headline, load_sheets, taught
+from sauvolanet.train import patches
+from sauvolanet.train.patches import Patches, TrainingPage, load_pages, taught, with_border, with_headline
 from sauvolanet.train.settings import Settings
 
 
 def test_show_through_darkens_paper_and_leaves_the_truth(tiny: Settings) -> None:
-    sheets = [Sheet("mine", str(i), *page(i, kind="letter", height=140, width=170)) for i in range(3)]
-    plain = replace(tiny, rescale=0.0, tone=0.0, noise=0.0, blur=0.0, synthetic=0.0, flips=False, transpose=False)
-    without, with_it = Patches(sheets, plain), Patches(sheets, replace(plain, show_through=1.0))
-    changed = 0
-    for step in range(12):
-        rng = np.random.default_rng(step)
-        gray = sheets[step % 3].pixels
-        made = with_it._show_through(rng, gray, sheets[step % 3].contrast)
-        assert made.shape == gray.shape and made.dtype == np.uint8 and (made <= gray).all()
-        changed += int((made < gray).mean() > 0.01)
-        assert np.array_equal(with_it.patch(step, 0)[4].shape, without.patch(step, 0)[4].shape)
-    assert changed >= 10
-    small = [Sheet("mine", "s", *page(9, kind="letter", height=64, width=64))]
-    assert Patches(small, plain)._show_through(np.random.default_rng(1), gray, 0.5).shape == gray.shape
+    """Also where the page that shows through is smaller than what the windows of a patch see."""
+    sizes = [(140, 170), (140, 170), (64, 64)]
+    pages = [TrainingPage("mine", str(i), *page(i, kind="letter", height=h, width=w)) for i, (h, w) in enumerate(sizes)]
+    plain = replace(tiny, rescale=0.0, tone=0.0, noise=0.0, blur=0.0, synthetic=0.0, headline=0.0, border=0.0,
+                    flips=False, transpose=False)  # fmt: skip
+    without, with_it = Patches(pages, plain), Patches(pages, replace(plain, show_through=1.0))
+    darker = 0
+    for step in range(24):
+        before, after = without.patch(step, 0), with_it.patch(step, 0)
+        assert np.array_equal(after.target, before.target)
+        assert (after.gray <= before.gray).all()
+        darker += int((after.gray < before.gray).mean() > 0.01)
+    assert darker >= 20
 
 
 def test_a_teachers_ink_is_mixed_into_the_truth(tiny: Settings) -> None:
     gray, truth = page(1, kind="letter", height=140, width=170)
-    sheet, teacher = Sheet("mine", "p", gray, truth), load("swift-heldout")
+    sheet, teacher = TrainingPage("mine", "p", gray, truth), load("swift-heldout")
     ink = teacher.writing(gray < teacher.surface(gray, PageNumbers.of(gray)))
     assert (ink != truth).any()
     assert np.array_equal(taught(sheet, teacher, 0.0).target, truth)
@@ -61,16 +62,16 @@ def test_a_teacher_sees_a_small_page_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     Image.fromarray(gray).save(tmp_path / "mine" / "a.png")
     Image.fromarray(~truth).save(tmp_path / "mine" / "a.gt.png")
-    [grown], [plain] = (load_sheets(find(tmp_path), False, least) for least in (128, 64))
+    [grown], [plain] = (load_pages(find(tmp_path), False, least) for least in (128, 64))
     assert grown.grown == (28, 0) and plain.grown == (0, 0) and grown.truth.shape == (156, 170)
     teacher = load("swift-heldout")
     assert np.array_equal(taught(grown, teacher, 0.5).target[28:-28], taught(plain, teacher, 0.5).target)
 
 
-def plain_patches(tiny: Settings, sheet: Sheet, **changes: object) -> Patches:
+def plain_patches(tiny: Settings, sheet: TrainingPage, **changes: object) -> Patches:
     """Patches that are turned and mirrored, and nothing else; gray as it is."""
     plain = replace(tiny, rescale=0.0, tone=0.0, noise=0.0, blur=0.0, synthetic=0.0, show_through=0.0, border=0.0,
-                    headline=0.0, text_share=0.0, scaling={"kind": "minmax"}, loss="dice")  # fmt: skip
+                    headline=0.0, text_share=0.0, scaling={"kind": "minmax"}, margins=None, loss="dice")  # fmt: skip
     return Patches([sheet], replace(plain, **changes))  # type: ignore[arg-type]
 
 
@@ -85,7 +86,7 @@ def test_the_rim_of_a_patch_counts_only_where_the_page_ends(tiny: Settings) -> N
     """The truth of this page is a line around it, so a patch's side lies at the page's end exactly where it is ink."""
     truth = np.ones((150, 170), bool)
     truth[1:-1, 1:-1] = False
-    patches = plain_patches(tiny, Sheet("mine", "p", noise(150, 170), truth), rim=10)
+    patches = plain_patches(tiny, TrainingPage("mine", "p", noise(150, 170), truth), rim=10)
     ends = 0
     for step in range(60):
         *_, target, weight = patches.patch(step, 0)
@@ -96,7 +97,7 @@ def test_the_rim_of_a_patch_counts_only_where_the_page_ends(tiny: Settings) -> N
         assert np.array_equal(weight, inner)
         ends += sum(map(bool, sides))
     assert 20 <= ends <= 60  # of 240, 34 are expected; 3 if patches were not drawn to the ends of the page
-    assert plain_patches(tiny, Sheet("mine", "p", noise(150, 170), truth)).patch(0, 0)[5].all()
+    assert plain_patches(tiny, TrainingPage("mine", "p", noise(150, 170), truth)).patch(0, 0)[5].all()
 
 
 def test_the_rim_of_a_small_page_counts_where_the_page_ends(tmp_path: Path, tiny: Settings) -> None:
@@ -105,7 +106,7 @@ def test_the_rim_of_a_small_page_counts_where_the_page_ends(tmp_path: Path, tiny
     truth[1:-1, 1:-1] = False
     Image.fromarray(noise(40, 100)).save(tmp_path / "mine" / "a.png")
     Image.fromarray(~truth).save(tmp_path / "mine" / "a.gt.png")
-    [sheet] = load_sheets(find(tmp_path), False, 64)
+    [sheet] = load_pages(find(tmp_path), False, 64)
     assert sheet.truth.shape == (88, 100) and sheet.grown == (24, 0)
     patches = plain_patches(tiny, sheet, rim=10, flips=False, transpose=False)
     found = set()
@@ -121,8 +122,8 @@ def test_the_rim_of_a_small_page_counts_where_the_page_ends(tmp_path: Path, tiny
 def test_windows_see_what_they_will_see_on_the_page(tiny: Settings) -> None:
     """Means and deviations of a patch are those of the page at that place, also where the page ends."""
     gray = noise(150, 170)
-    patches = plain_patches(tiny, Sheet("mine", "p", gray, gray > 200), rim=10, flips=False, transpose=False)
-    scale = page_scale(PageNumbers.of(gray), {"kind": "minmax"})
+    patches = plain_patches(tiny, TrainingPage("mine", "p", gray, gray > 200), rim=10, flips=False, transpose=False)
+    scale = page_scale(PageNumbers.of(gray), {"kind": "minmax"}, None)
     mean, deviation = statistics(gray, patches.settings.architecture.windows, scale, (slice(0, 150), slice(0, 170)), 1)
     places = set()
     for step in range(20):
@@ -141,7 +142,7 @@ def test_a_page_with_little_ink_counts_more_where_the_loss_says_so(tiny: Setting
     for share, weight in ((0.5, 0.16), (0.04, 2.0), (0.0, 4.0)):  # 0.08 / share, which counts as 0.02 at least
         truth = np.zeros(gray.shape, bool)
         truth.flat[: round(share * gray.size)] = True
-        made = plain_patches(tiny, Sheet("mine", "p", gray, truth), loss="page").patch(0, 0)[5]
+        made = plain_patches(tiny, TrainingPage("mine", "p", gray, truth), loss="page").patch(0, 0)[5]
         assert made == pytest.approx(weight)
 
 
@@ -150,7 +151,7 @@ def test_beyond_the_border_of_a_page_there_is_no_ink() -> None:
     numbers = PageNumbers.of(gray)
     shares = []
     for seed in range(20):
-        made, ink, counted = _border(np.random.default_rng(seed), gray, truth, (20, 30), 100, numbers)
+        made, ink, counted = with_border(np.random.default_rng(seed), gray, truth, (20, 30), 100, numbers)
         beyond = made != gray
         assert made.dtype == np.uint8 and not (ink & beyond).any()
         assert np.array_equal(ink[~beyond], truth[~beyond] & ink[~beyond])  # nothing is ink that was not
@@ -165,7 +166,7 @@ def test_beyond_the_border_of_a_page_there_is_no_ink() -> None:
 def test_what_lies_beyond_a_page_lies_at_its_end(end: tuple[int, int]) -> None:
     gray, numbers = np.full((160, 180), 200, np.uint8), PageNumbers.of(np.full((160, 180), 200, np.uint8))
     for seed in range(20):
-        made, *_ = _border(np.random.default_rng(seed), gray, gray > 255, (20, 30), 100, numbers, [end])
+        made, *_ = with_border(np.random.default_rng(seed), gray, gray > 255, (20, 30), 100, numbers, [end])
         beyond = np.moveaxis(made[20:120, 30:130] != gray[20:120, 30:130], end[0], 0)
         beyond = beyond[::-1] if end[1] else beyond
         assert (np.diff(beyond.mean(1)) <= 0.02).all() and not beyond[
@@ -178,7 +179,7 @@ def test_large_letters_are_ink_as_dark_as_the_pages_own() -> None:
     gray, truth = page(1, kind="letter", height=300, width=320)
     numbers, found = PageNumbers.of(gray), 0
     for seed in range(20):
-        made, ink, counted = _headline(np.random.default_rng(seed), gray, truth, (20, 30), 256, 0.6, numbers)
+        made, ink, counted = with_headline(np.random.default_rng(seed), gray, truth, (20, 30), 256, 0.6, numbers)
         letters = ink & ~truth
         rows, columns = np.nonzero(made < gray)
         assert not rows.size or (rows.min() >= 26 and rows.max() < 270 and columns.min() >= 36 and columns.max() < 280)
@@ -205,7 +206,7 @@ def test_a_colour_page_is_turned_as_it_says(one: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # lies on its side
     Image.new("RGB", (24, 40), (250, 240, 200)).save(one / "mine" / "a.png", exif=exif)
-    [sheet] = load_sheets(find(one), True, 8)
+    [sheet] = load_pages(find(one), True, 8)
     assert sheet.pixels.shape == (24, 40, 3)
 
 
@@ -214,7 +215,7 @@ def test_a_page_with_too_many_pixels_is_skipped(colour: bool, one: Path, monkeyp
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     told: list[str] = []
     with pytest.raises(BadData, match="no page with truth"):
-        load_sheets(find(one), colour, 8, told.append)
+        load_pages(find(one), colour, 8, told.append)
     assert told == [f"skipped mine a: {one / 'mine' / 'a.png'}: too many pixels"]
 
 
@@ -222,13 +223,13 @@ def test_a_page_with_too_many_pixels_is_skipped(colour: bool, one: Path, monkeyp
 def test_a_page_that_pillow_chokes_on_is_skipped(
     problem: Exception, one: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise problem
 
     monkeypatch.setattr(Image, "open", fail)
     told: list[str] = []
     with pytest.raises(BadData, match="no page with truth"):
-        load_sheets(find(one), True, 8, told.append)
+        load_pages(find(one), True, 8, told.append)
     assert "not an image, or damaged" in told[0]
 
 
@@ -236,12 +237,12 @@ def test_a_gray_picture_is_no_truth(one: Path) -> None:
     levels = np.full((24, 40), 255, np.uint8)
     levels[0] = 32  # 4 % of the page
     Image.fromarray(levels).save(one / "mine" / "a.gt.png")
-    assert len(load_sheets(find(one), True, 8)) == 1
+    assert len(load_pages(find(one), True, 8)) == 1
     levels[1, :10] = 223  # 5.2 %
     Image.fromarray(levels).save(one / "mine" / "a.gt.png")
     told: list[str] = []
     with pytest.raises(BadData, match="no page with truth"):
-        load_sheets(find(one), True, 8, told.append)
+        load_pages(find(one), True, 8, told.append)
     assert "a.gt.png: 5% of the truth is neither black nor white" in told[0]
 
 
@@ -251,3 +252,35 @@ def test_a_page_that_is_mostly_ink_is_doubtful(one: Path) -> None:
     [report] = check(one)
     assert report.pages == 1 and not report.damaged
     assert "is the truth inverted?" in report.doubtful[0]
+
+
+def told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> set[float | None]:
+    """The habits that some patches of two pages are told; a measured one is 0.3."""
+    pages = [TrainingPage(name, "1", *page(1, kind="letter", height=300, width=300)) for name in ("DIBCO2010", "mine")]
+    found = []
+    of = PageInputs.of
+
+    def noted(*given: Any) -> PageInputs:
+        found.append(given[-1])
+        return of(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(patches, "habit_of", lambda *_: 0.3)
+        patch.setattr(PageInputs, "of", noted)
+        Patches(pages, settings).batch(0, range(24))
+    return set(found)
+
+
+def test_a_convention_stands_for_the_measured_habit(tiny: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    features = (*tiny.architecture.features, "habit")
+    s = replace(tiny, architecture=replace(tiny.architecture, features=features), habit_known=1.0, rescale=0.0,
+                synthetic=0.0, conventions={"DIBCO": 0.62})  # fmt: skip
+    assert told(s, monkeypatch) == {0.62, 0.3}
+    assert told(replace(s, set_weights={"mine": 0.0}), monkeypatch) == {0.62}
+    assert told(replace(s, set_weights={"mine": 0.0}, synthetic=1.0), monkeypatch) == {0.3}
+    longer = {"DIBCO": 0.62, "DIBCO2010": 0.5, "PHIBD": 0.4}
+    assert told(replace(s, set_weights={"mine": 0.0}, conventions=longer), monkeypatch) == {0.5}
+    assert told(replace(s, set_weights={"mine": 0.0}, habit_known=0.0), monkeypatch) == {None}
+    for factor, habit in ((0.7, 0.3), (0.8, 0.62)):
+        reduced = replace(s, set_weights={"mine": 0.0}, rescale=1.0, rescale_range=(factor, factor))
+        assert told(reduced, monkeypatch) == {habit}

@@ -45,7 +45,7 @@ def test_the_first_process_decides_the_length(
     run = Run(tiny, pairs, tmp_path)
     run.rank, run.world = 1, 2
     monkeypatch.setattr(torch.distributed, "broadcast", lambda tensor, source: tensor.fill_(77 + source))
-    run._fit(1.0, [0.1] * 40)
+    run.fit_length(1.0, [0.1] * 40)
     assert run.settings.steps == 77
 
 
@@ -55,7 +55,7 @@ def test_all_processes_stop_when_one_is_asked(
     run = Run(tiny, pairs, tmp_path)
     run.rank, run.world = 1, 2
     monkeypatch.setattr(torch.distributed, "all_reduce", lambda tensor: tensor.add_(1))
-    assert run._any(False)
+    assert run.any_asked(False)
     run.save()
     assert not list(tmp_path.iterdir())  # the first process writes
 
@@ -63,7 +63,7 @@ def test_all_processes_stop_when_one_is_asked(
 def test_everything_of_a_run_moves_to_its_device(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
     run = Run(tiny, pairs, tmp_path)
     run.train(stop_after=1)
-    run._move(torch.device("meta"))  # a device that every machine has
+    run.move(torch.device("meta"))  # a device that every machine has
     tensors = [*run.net.state_dict().values(), *run.average.state_dict().values()]
     tensors += [v for o in run.optimizers for state in o.state.values() for v in state.values()]
     assert {v.device.type for v in tensors} == {"meta"}

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from sauvolanet.errors import BadData, UsageError
-from sauvolanet.train.settings import PRESETS, held_out_pages, settings_from_json, with_changes
+from sauvolanet.page.margins import Margins
+from sauvolanet.train.settings import PRESETS, settings_from_json, with_changes
 
 
 @pytest.mark.parametrize(
@@ -17,12 +18,14 @@ from sauvolanet.train.settings import PRESETS, held_out_pages, settings_from_jso
      "patch=0", "patch=33", "patch=40", "rim=-1", "rim=128", "validate_every=0", "checkpoint_every=0", "rate=-1", "rate=NaN", "epsilon=-1",
      "weight_decay=-1", "alpha=0", "average=2", "tone=1.5", 'set_weights={"a":-1}', 'set_weights={"a":"b"}',
      "rescale_range=[1]", "rescale_range=[0,1]", "rescale_range=[2,1]", 'rescale_range=["a","b"]',
-     'scaling={"kind":"foo"}', 'scaling={"kind":"inner"}', 'scaling={"kind":"percentile","low":"x","high":9,"least":1}',
+     'scaling={"kind":"foo"}', 'scaling={"kind":"inner"}', 'scaling={"kind":"percentile"}', "margins=25", "margins=true",
+     'margins={"part":20}', 'margins={"depth":1}', 'scaling={"kind":"percentile","low":"x","high":9,"least":1}',
      'scaling={"kind":"percentile","low":90,"high":1,"least":1}', "architecture.windows=[8]", "architecture.windows=[]",
      "architecture.windows=[7,15]", 'architecture.windows=["a"]', "architecture.widths=[8]", 'architecture.refine=["a"]',
      "architecture.dilations=[[1,0],[1,1],[1,1],[1,1]]", "architecture.features=[]", "rescale_range=[0.5,1000]",
      'architecture.features=["gray","gray"]', 'architecture.constants=["a"]', "rescale_range=[1,Infinity]", "train=[1]",
-     "validate=[1]", "rate=1e38", "weight_decay=1e300", "seed=100000000000000000000000"],
+     "validate=[1]", "rate=1e38", "weight_decay=1e300", "seed=100000000000000000000000",
+     'conventions={"DIBCO":1.5}', 'conventions={"DIBCO":"thick"}', "kinds=[1]", "kinds=Office", 'composed={"pages":3}'],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_named(change: str) -> None:
     name, _, value = change.partition("=")
@@ -49,18 +52,18 @@ def test_a_run_of_another_version_is_named() -> None:
 
 
 def test_settings_survive_json_and_take_changes() -> None:
-    for s in (*PRESETS.values(), replace(PRESETS["better"], teacher="swift-heldout", taught=0.3, rim=12)):
+    composed = {"pages": 3, "seed": 1, "looks": {"ruled": 2, "any": 1}}
+    others = replace(PRESETS["swift"], composed=composed, kinds=("Nabuco",), conventions={"DIBCO": 0.62})
+    for s in (*PRESETS.values(), replace(PRESETS["better"], teacher="swift-heldout", taught=0.3, rim=12), others):
         assert settings_from_json(json.loads(json.dumps(s.to_json()))) == s
     changed = with_changes(
         PRESETS["swift"], {"rate": "1e-3", "architecture.refine": "[8, 8]", "leave_out": "DIBCO2018"}
     )
     assert (changed.rate, changed.architecture.refine, changed.leave_out) == (1e-3, (8, 8), ("DIBCO2018",))
     assert {"taught", "rim"}.isdisjoint(PRESETS["better"].to_json())  # what is known of earlier runs stays valid
+    assert with_changes(PRESETS["swift"], {"margins": "null"}).margins is None
+    assert with_changes(PRESETS["paper"], {"margins": '{"strip_depth": 9}'}).margins == Margins(strip_depth=9)
     with pytest.raises(UsageError, match="did you mean"):
         with_changes(PRESETS["swift"], {"rat": "1"})
     with pytest.raises(UsageError, match="must be like"):
         with_changes(PRESETS["swift"], {"batch": "many"})
-
-
-def test_no_test_set_is_in_the_validation_list() -> None:
-    assert not {name for name, _ in held_out_pages()} & {"DIBCO2011", "DIBCO2014", "DIBCO2016"}

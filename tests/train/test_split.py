@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sauvolanet.errors import UnknownName, UsageError
+from sauvolanet.errors import BadData, UnknownName, UsageError
 from sauvolanet.train.loop import Run
 from sauvolanet.train.settings import Settings
 from sauvolanet.train.split import split
@@ -43,3 +43,40 @@ def test_what_is_not_there_cannot_be_left_out(name: str, tiny: Settings, pairs: 
 def test_training_and_validation_may_not_share_pages(tiny: Settings, pairs: Path) -> None:
     with pytest.raises(UsageError, match="both in training and in validation"):
         split(replace(tiny, validate=("mine",)), pairs)
+
+
+def test_the_sets_may_stand_beside_other_data(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "documents").symlink_to(pairs)
+    assert [p.id for p in split(tiny, tmp_path)[0]] == [p.id for p in split(tiny, pairs)[0]]
+
+
+@pytest.fixture
+def kinds(pairs: Path, tmp_path: Path) -> Path:
+    """Data with pages 8 to 13 of Nabuco beside the sets."""
+    folder = tmp_path / "all" / "kinds" / "Nabuco"
+    folder.mkdir(parents=True)
+    (tmp_path / "all" / "documents").symlink_to(pairs)
+    for i in range(6):
+        for suffix in (".png", ".gt.png"):
+            (folder / f"{i + 8:03d}{suffix}").write_bytes((pairs / "mine" / f"p{i}{suffix}").read_bytes())
+    return tmp_path / "all"
+
+
+def test_pages_of_the_panel_are_never_trained_on(tiny: Settings, kinds: Path) -> None:
+    training, _ = split(replace(tiny, kinds=("Nabuco",), set_weights={"Nabuco": 0.5}), kinds)
+    assert [p.id for p in training if p.set == "Nabuco"] == ["008", "009"]
+    assert {p.set for p in training} == {"mine", "Nabuco"}
+    with pytest.raises(UsageError, match="Office is kept for judging"):
+        replace(tiny, kinds=("Office",))
+    with pytest.raises(UnknownName, match="did you mean Nabuco"):
+        replace(tiny, kinds=("nabuko",))
+    with pytest.raises(BadData, match="no folder 'kinds/Bleedthrough'"):
+        split(replace(tiny, kinds=("Bleedthrough",)), kinds)
+
+
+def test_a_set_that_a_setting_adds_too_is_named(tiny: Settings, kinds: Path, copied: Path) -> None:
+    (copied / "other").rename(copied / "Nabuco")
+    (kinds / "documents").unlink()
+    (kinds / "documents").symlink_to(copied)
+    with pytest.raises(UsageError, match="has a set Nabuco"):
+        split(replace(tiny, train=(), validate=(), kinds=("Nabuco",)), kinds)

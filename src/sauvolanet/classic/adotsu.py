@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.bands import run_bands
+from ..core.windows import histogram
 from ..options import Method, Option
-from ..page import PageNumbers
-from ..windows import Gray, Ink, Surface, histogram, run_bands
+from ..page.numbers import PageNumbers
 from .shared import window_option
 
 

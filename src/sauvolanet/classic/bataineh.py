@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.bands import run_bands
 from ..options import Method
-from ..page import PageNumbers
-from ..windows import Gray, Ink, Surface, run_bands
+from ..page.numbers import PageNumbers
 
 Edges = npt.NDArray[np.int64]
 Blocks = npt.NDArray[np.float64]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.bands import run_bands
+from ..core.windows import window_extreme
 from ..options import Method, Option
-from ..windows import Gray, Ink, Surface, run_bands, window_extreme
 from .shared import window_option
 
 

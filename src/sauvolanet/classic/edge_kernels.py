@@ -97,7 +97,7 @@ def ridge_row(gx, gy, above, here, below, result):
 
 @njit(nogil=True, cache=True)
 def ridges(gx, gy, magnitude, result):
-    """Pixels (True) no smaller than both neighbours along the gradient, which are interpolated; none on the rim."""
+    """Pixels (True) no smaller than both neighbours along the gradient, which are interpolated; none at the border."""
     for y in range(1, magnitude.shape[0] - 1):
         ridge_row(gx[y], gy[y], magnitude[y - 1], magnitude[y], magnitude[y + 1], result[y])
 

@@ -7,8 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from ..components import touching
-from ..windows import Gray, Ink, Surface, compiled, histogram, run_bands
+from ..core.arrays import Gray, Ink, Surface
+from ..core.bands import run_bands
+from ..core.components import touching
+from ..core.kernels import compiled
+from ..core.windows import histogram
 
 KERNELS = "sauvolanet.classic.edge_kernels"
 
@@ -95,7 +98,7 @@ def _along_columns(values: Surface, start: int, weights: Surface, first: int, la
 
 
 def _ridges(gx: Surface, gy: Surface, magnitude: Surface) -> Ink:
-    """Pixels (True) no smaller than both neighbours along the gradient, which are interpolated; none on the rim."""
+    """Pixels (True) no smaller than both neighbours along the gradient, which are interpolated; none at the border."""
     ridge = np.zeros(magnitude.shape, bool)
     if min(magnitude.shape) < 3:
         return ridge

@@ -6,8 +6,10 @@ from typing import cast
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.bands import run_bands
+from ..core.windows import mean_deviation
 from ..options import Method, Option
-from ..windows import Gray, Ink, Surface, mean_deviation, run_bands
 from .sauvola import K, R, threshold_sauvola
 from .shared import window_option
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.bands import run_bands
+from ..core.kernels import compiled
 from ..errors import MissingExtra
 from ..options import Method, Option
-from ..windows import Gray, Ink, Surface, compiled, run_bands
 from .edges import Gradient
 
 COSTS = np.exp(np.linspace(np.log(20), np.log(5120), 33))  # candidates for c
@@ -55,10 +57,10 @@ def ink_howe(
     def result(i: int) -> Ink:
         links = _links(page, gradient.edges(min(EDGE_LOW, limits[i]), limits[i]))
         if c is not None:
-            return _finish(next(_cuts(laplacian, *links, np.array([c]))))
+            return _finish(next(cheapest_cuts(laplacian, *links, np.array([c]))))
         # from the dearest down, because terminals that only grow disturb the flow less
-        packed = [np.packbits(_finish(cut)) for cut in _cuts(laplacian, *links, COSTS[::-1])][::-1]
-        return np.unpackbits(packed[_stable(packed)], count=gray.size).reshape(gray.shape).view(bool)
+        packed = [np.packbits(_finish(cut)) for cut in cheapest_cuts(laplacian, *links, COSTS[::-1])][::-1]
+        return np.unpackbits(packed[most_stable(packed)], count=gray.size).reshape(gray.shape).view(bool)
 
     results: list[Ink] = [
         r for band in run_bands(len(limits), threads, lambda a, b: [result(i) for i in range(a, b)], 1) for r in band
@@ -106,7 +108,7 @@ def _links(page: Surface, edges: Ink) -> tuple[Ink, Ink]:
     return down[:-1], side[:, :-1]
 
 
-def _cuts(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[np.float64]) -> Iterator[Ink]:
+def cheapest_cuts(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[np.float64]) -> Iterator[Ink]:
     """The minimal cut for each cost of an unlike pair: ink on the grid of the Laplacian (True = ink).
 
     Dividing the energy by the cost leaves the links at 1 and weakens the Laplacian, so one graph serves all costs:
@@ -165,7 +167,7 @@ def _finish(cut: Ink) -> Ink:
     return ink
 
 
-def _stable(cuts: list[Gray]) -> int:
+def most_stable(cuts: list[Gray]) -> int:
     """The one of the results (packed bits) in the deepest valley of the instability curve d.
 
     That is the largest ``d[i] + d[j] − 2·d[k]`` for i < k < j.

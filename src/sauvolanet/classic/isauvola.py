@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from ..components import runs_of, touching
+from ..core.arrays import Gray, Ink
+from ..core.components import runs_of, touching
 from ..options import Method, Option
-from ..windows import Gray, Ink
 from .sauvola import R, threshold_sauvola
 from .shared import high_contrast, window_option
 

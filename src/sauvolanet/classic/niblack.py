@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.windows import local_threshold
 from ..options import Method, Option
-from ..windows import Gray, Ink, Surface, local_threshold
 from .shared import window_option
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.bands import run_bands
+from ..core.windows import histogram
 from ..options import Method
-from ..page import PageNumbers
-from ..windows import Gray, Ink, Surface, histogram, run_bands
+from ..page.numbers import PageNumbers
 
 
 def threshold_otsu(gray: Gray, *, threads: int | None = 1, ink: bool = False) -> Surface | Ink:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink
+from ..core.windows import window_extreme
 from ..options import Method, Option
-from ..windows import Gray, Ink, window_extreme
 from .edges import stroke_width
 from .sauvola import threshold_sauvola
 from .shared import high_contrast, odd, window_option

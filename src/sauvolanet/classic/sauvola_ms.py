@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..components import runs_of
+from ..core.arrays import Gray, Surface
+from ..core.components import runs_of
+from ..core.windows import box_sum
 from ..options import Method, Option
-from ..windows import Gray, Surface, box_sum
 from .sauvola import R
 from .shared import window_option
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..core.arrays import Gray, Ink, Surface
 from ..options import Method, Option
-from ..windows import Gray, Ink, Surface
 from .edges import Gradient
 from .sauvola import K, R, threshold_sauvola
 from .sauvola_ms import nearest

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink
+from ..core.bands import run_bands
+from ..core.kernels import compiled
+from ..core.windows import window_extreme
 from ..options import Option
-from ..page import PageNumbers
-from ..windows import Gray, Ink, compiled, run_bands, window_extreme
+from ..page.numbers import PageNumbers
 
 
 def window_option(default: int | None, help: str = "Side of the square window in pixels.") -> Option:

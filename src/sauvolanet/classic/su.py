@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink
+from ..core.bands import run_bands
+from ..core.kernels import compiled
+from ..core.windows import box_sum
 from ..options import Method, Option
-from ..page import PageNumbers
-from ..windows import Gray, Ink, box_sum, compiled, run_bands
+from ..page.numbers import PageNumbers
 from .edges import Gradient, stroke_width
 from .shared import above_otsu, local_contrast, odd, window_option
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.windows import local_threshold, window_extreme
 from ..options import Method
-from ..windows import Gray, Ink, Surface, local_threshold, window_extreme
 from .sauvola import K, R
 from .shared import window_option
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink, Surface
+from ..core.bands import run_bands
+from ..core.kernels import compiled
+from ..core.windows import local_threshold, mean_deviation_numpy
 from ..options import Method, Option
-from ..windows import Gray, Ink, Surface, compiled, local_threshold, mean_deviation_numpy, run_bands
 from .shared import window_option
 
 
@@ -38,7 +41,7 @@ def threshold_wolf(
 
 def largest_deviation(gray: Gray, window: int, threads: int | None) -> float:
     """The largest deviation of any window of the page."""
-    kernels = compiled("sauvolanet.window_kernels")
+    kernels = compiled("sauvolanet.core.window_kernels")
     if kernels is None:
         return float(mean_deviation_numpy(gray, window)[1].max())
 

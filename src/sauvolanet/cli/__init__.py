@@ -6,18 +6,15 @@ A command's module is imported only when that command is asked for, so ``sauvola
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
 import importlib
-import io
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NoReturn
 
 from .. import __version__
 from ..errors import OutputError, SauvolanetError, UnknownName, UsageError
+from .streams import kept_streams
 
 # name -> one line for --help; the module is sauvolanet.cli.NAME with "_" for "-".
 COMMANDS = {
@@ -25,6 +22,7 @@ COMMANDS = {
     "explain": "show how a model decided: thresholds, window attention, result, as one picture",
     "compare": "one picture with several methods side by side",
     "evaluate": "score a model, a method or a folder of results on data sets with truth",
+    "panel": "score models and methods on pages of many kinds, one table",
     "datasets": "list the known data sets, or check a folder of them",
     "methods": "list the methods with their options, or one of them in full",
     "models": "list the shipped models, or one of them in full",
@@ -62,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"sauvolanet {__version__}")
     parser.add_argument("command", metavar="COMMAND", help="see below")
     try:
-        with _streams():
+        with kept_streams():
             args = parser.parse_args(argv[:1])
             if args.command not in COMMANDS:
                 raise UnknownName("command", args.command, COMMANDS)
@@ -85,28 +83,3 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"sauvolanet: cannot write the output: {problem.strerror}", file=sys.stderr)
         return OutputError.exit_code
-
-
-@contextlib.contextmanager
-def _streams() -> Iterator[None]:
-    """Standard error is there; standard output takes any file's name, and is flushed while its failure can be told."""
-    if sys.stderr is None:  # closed, as by 2>&-: no file of ours may get its number, nor one of a worker process
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
-        os.set_inheritable(sys.stderr.fileno(), True)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        yield
-    finally:
-        try:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-        except OSError as problem:
-            forget_output()
-            if not isinstance(problem, BrokenPipeError):
-                raise
-
-
-def forget_output() -> None:
-    """What standard output still holds, and cannot get rid of, goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

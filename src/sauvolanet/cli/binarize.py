@@ -26,19 +26,20 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..binarize import DEFAULT_MODEL
-from ..errors import InputError, OutputError, RunFailed, SauvolanetError, SomeFailed, UsageError
-from ..files.batch import KEEP_GRAY
+from ..errors import InputError, OutputError, RunFailed, SauvolanetError, SomeFailed, UsageError, one_line
+from ..files.convert import KEEP_GRAY
 from ..files.many import OPTIONS, binarize_many
 from ..options import THREADS, VERB_OPTIONS
-from . import forget_output
+from ..pipeline import DEFAULT_MODEL, Selection
 from .options import add_option, given, key_values
+from .streams import forget_output
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-_SHOWN = 50  # failures listed at the end
-_OPTIONS = (*(o for o in VERB_OPTIONS if o is not THREADS), *(o for o in OPTIONS if o is not KEEP_GRAY))
+_LISTED = 50  # failures listed at the end
+_OF_INK = tuple(o for o in VERB_OPTIONS if o is not THREADS)
+_OF_FILES = tuple(o for o in OPTIONS if o is not KEEP_GRAY)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--method", metavar="NAME", help="A classic method instead, see 'sauvolanet methods'.")
     repeat = "An option of the method, see 'sauvolanet methods NAME'; may be repeated."
     parser.add_argument("-p", dest="params", action="append", default=[], metavar="KEY=VALUE", help=repeat)
-    for option in _OPTIONS:
+    for option in (*_OF_INK, *_OF_FILES):
         add_option(parser, option)
     parser.add_argument("--keep-gray", action="store_true", help=KEEP_GRAY.help)
     parser.add_argument("--force", action="store_true", help="Do finished pages again and replace existing files.")
@@ -61,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    options = given(args, _OPTIONS)
-    options.update(keep_gray=args.keep_gray, model=args.model, method=args.method, **_params(args))
+    selection = Selection.of(model=args.model, method=args.method, **given(args, _OF_INK), **_params(args))
+    options = given(args, _OF_FILES) | {"keep_gray": args.keep_gray}
     output = args.output or ("-" if args.inputs == ["-"] else None)
     if output is None:
         raise UsageError("say where the results go: -o FOLDER, or -o FILE for one input")
@@ -78,14 +79,14 @@ def run(args: argparse.Namespace) -> int:
         bar = stack.enter_context(tqdm(desc="binarize", unit="page", disable=None, leave=False, smoothing=0.05))
         stack.enter_context(logging_redirect_tqdm([logging.getLogger("sauvolanet")]))
         stack.enter_context(_terminate_as_interrupt())
-        progress = _Progress(bar)
+        progress = Progress(bar)
         client = None
         if args.scheduler is not None:
             from ..files.shards import connect
 
             client = stack.enter_context(connect(args.scheduler))
         rows = binarize_many(args.inputs, output, client=client, shard=shard, force=args.force, dry_run=args.dry_run,
-                             on_count=bar.reset, on_page=progress.begin, **options)  # fmt: skip
+                             on_count=bar.reset, on_page=progress.begin, selection=selection, **options)  # fmt: skip
         return _report(stack.enter_context(contextlib.closing(rows)), progress, args)
 
 
@@ -96,11 +97,6 @@ def _params(args: argparse.Namespace) -> dict[str, str]:
     for key, value in params.items():
         if hasattr(args, key):
             raise UsageError(f"-p is for the method's own options: write --{key.replace('_', '-')} {value}")
-    if params:
-        from ..classic import METHODS
-
-        if args.method in METHODS:
-            METHODS[args.method].values(params)  # another name might be that of an argument of binarize_many
     return params
 
 
@@ -131,33 +127,33 @@ def _terminate_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class _Progress:
+class Progress:
     """Has the bar count pages: by their rows, or before, where the rows of a document come all at its end."""
 
     def __init__(self, bar: tqdm[Any]) -> None:
         self.bar = bar
-        self.shown: dict[str, int] = {}  # pages of a document that the bar has counted
+        self.counted: dict[str, int] = {}  # pages of a document that the bar has counted
         self.rows: Counter[str] = Counter()
 
     def begin(self, input: str, page: int, pages: int) -> None:
-        self._show(input, page - 1, pages)
+        self._count(input, page - 1, pages)
 
     def row(self, row: dict[str, Any]) -> None:
         input, pages = row["input"], row["pages"] or 1
         self.rows[input] += 1
-        self._show(input, self.rows[input], pages)
+        self._count(input, self.rows[input], pages)
         if self.rows[input] == pages:
-            del self.shown[input], self.rows[input]
+            del self.counted[input], self.rows[input]
 
-    def _show(self, input: str, done: int, pages: int) -> None:
-        if input not in self.shown:  # how many pages it has is known now
+    def _count(self, input: str, done: int, pages: int) -> None:
+        if input not in self.counted:  # how many pages it has is known now
             self.bar.total = (self.bar.total or 1) + pages - 1
-        before = self.shown.get(input, 0)
-        self.shown[input] = max(before, done)
-        self.bar.update(self.shown[input] - before)
+        before = self.counted.get(input, 0)
+        self.counted[input] = max(before, done)
+        self.bar.update(self.counted[input] - before)
 
 
-def _report(rows: Generator[dict[str, Any]], progress: _Progress, args: argparse.Namespace) -> int:
+def _report(rows: Generator[dict[str, Any]], progress: Progress, args: argparse.Namespace) -> int:
     """Print rows as they come, then what failed and a summary; the exit code, or the error that carries it."""
     count = dict.fromkeys(("done", "skipped", "failed", "planned"), 0)
     failed: Counter[int] = Counter()  # exit code -> pages
@@ -174,7 +170,7 @@ def _report(rows: Generator[dict[str, Any]], progress: _Progress, args: argparse
             if args.json:
                 bar.write(json.dumps(row), file=sys.stdout)
             elif row["status"] == "planned":
-                bar.write(f"{row['input']} -> {row['output']}", file=sys.stdout)
+                bar.write(one_line(f"{row['input']} -> {row['output']}"), file=sys.stdout)
     except (KeyboardInterrupt, SauvolanetError) as problem:
         stopped = problem
         rows.close()
@@ -183,10 +179,10 @@ def _report(rows: Generator[dict[str, Any]], progress: _Progress, args: argparse
         stopped = KeyboardInterrupt()
         rows.close()
     bar.close()
-    for error in itertools.islice(errors, _SHOWN):
-        print(f"sauvolanet: {error}", file=sys.stderr)
-    if len(errors) > _SHOWN:
-        print(f"sauvolanet: … and {len(errors) - _SHOWN} more; --json shows all", file=sys.stderr)
+    for error in itertools.islice(errors, _LISTED):
+        print(f"sauvolanet: {one_line(error)}", file=sys.stderr)
+    if len(errors) > _LISTED:
+        print(f"sauvolanet: … and {len(errors) - _LISTED} more; --json shows all", file=sys.stderr)
     quiet = args.output in (None, "-") or args.json
     summary = ", ".join(f"{n} {status}" for status, n in count.items() if n)
     if summary and not quiet:

@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..options import INVERT, STRENGTH
+from ..options import CHANNEL, INVERT, STRENGTH
 from .options import add_option, given, keep_inputs, picture_format
 
 _DEFAULT_METHODS = ("otsu", "sauvola", "isauvola", "wolf", "nick", "su", "gatos")
@@ -29,15 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--width", type=int, default=480, metavar="PIXELS", help="Width of a panel (default 480).")
     add_option(parser, STRENGTH)
     add_option(parser, INVERT)
+    add_option(parser, CHANNEL)
 
 
 def run(args: argparse.Namespace) -> int:
     from .. import classic, net
-    from ..atomic import atomic
-    from ..binarize import Binarizer
-    from ..datasets import PAPER_ABOVE, read_image
+    from ..api import Binarizer
+    from ..core.atomic import atomic
     from ..errors import BadData, UsageError
-    from ..sheet import sheet
+    from ..score.datasets import PAPER_ABOVE, read_image, read_page
+    from ..show.sheet import sheet
 
     target = picture_format(args.output)
     keep_inputs((args.page, args.truth), (args.output,))
@@ -49,13 +50,14 @@ def run(args: argparse.Namespace) -> int:
     models = net.shipped() if args.models is None else args.models
     if not methods and not models:
         raise UsageError("nothing to compare: give --methods or --models")
-    options = given(args, (STRENGTH, INVERT))
+    options = given(args, (STRENGTH, INVERT, CHANNEL))
     # names first: a typo must not cost the time of the others
     tools = [Binarizer(model=name, **options) for name in models]
     for name in methods:
         ink_only = name in classic.METHODS and not classic.METHODS[name].surface  # strength needs a surface
         tools.append(Binarizer(method=name, **{n: v for n, v in options.items() if n != "strength" or not ink_only}))
-    gray = read_image(Path(args.page))
+    page = read_page(Path(args.page), tools[0].options.channel)
+    gray = page.gray
     truth = None
     if args.truth:
         truth = read_image(Path(args.truth)) <= PAPER_ABOVE
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     results = {}
     for asked, tool in zip([*models, *methods], tools, strict=True):
         print(f"{tool.name} …", file=sys.stderr)
-        results[asked if tool.name in results else tool.name] = tool(gray)  # two files may hold models of one name
+        results[asked if tool.name in results else tool.name] = tool(page)  # two files may hold models of one name
     with atomic(args.output) as file:
         sheet(gray, results, truth, title=Path(args.page).name, width=args.width).save(file, format=target)
     print(args.output)

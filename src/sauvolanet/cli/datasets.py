@@ -11,8 +11,8 @@ import argparse
 import json
 from dataclasses import asdict
 
-from ..datasets import CATALOGUE, GROUPS, check
-from ..errors import BadData, SomeFailed, UsageError
+from ..errors import BadData, SomeFailed, UsageError, one_line
+from ..score.datasets import CATALOGUE, GROUPS, check
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,10 +62,11 @@ def _check(folder: str, as_json: bool) -> int:
     else:
         for r in reports:
             of = f" of {r.expected}" if r.expected else ""
-            print(f"{r.set}: {r.pages}{of} pages" + (f", missing {', '.join(r.missing)}" if r.missing else ""))
+            missing = f", missing {', '.join(r.missing)}" if r.missing else ""
+            print(one_line(f"{r.set}: {r.pages}{of} pages{missing}"))
             for kind, lines in (("damaged", r.damaged), ("doubtful", r.doubtful), ("without partner", r.unpaired)):
                 for line in lines:
-                    print(f"  {kind}: {line}")
+                    print(one_line(f"  {kind}: {line}"))
         absent = [name for name in CATALOGUE if name not in {r.set for r in reports}]
         if absent and len(absent) < len(CATALOGUE):
             print(f"not here: {', '.join(absent)}")

@@ -15,11 +15,12 @@ import sys
 from typing import Any
 
 from ..errors import SomeFailed, UsageError
-from ..evaluate import evaluate
-from ..metrics import METRICS
-from ..options import ENLARGE, INVERT, VERB_OPTIONS
+from ..options import CHANNEL, ENLARGE, INVERT, VERB_OPTIONS
+from ..score.evaluation import evaluate
+from ..score.metrics import METRICS
+from .options import add_option, given, key_values
 
-_OPTIONS = tuple(option for option in VERB_OPTIONS if option not in (INVERT, ENLARGE))
+_OPTIONS = tuple(option for option in VERB_OPTIONS if option not in (INVERT, CHANNEL, ENLARGE))
 _TAKEN = {*inspect.signature(evaluate).parameters, *(option.name for option in VERB_OPTIONS)}
 
 
@@ -34,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     repeat = "An option of the method; may be repeated."
     parser.add_argument("-p", dest="params", action="append", default=[], metavar="KEY=VALUE", help=repeat)
     for option in _OPTIONS:
-        parser.add_argument(
-            f"--{option.name}", metavar=option.name.upper(), help=f"{option.help} Takes {option.expected()}."
-        )
+        add_option(parser, option)
     parser.add_argument("--metrics", nargs="+", metavar="NAME", help=f"Only these: {', '.join(METRICS)}.")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="Worker processes (default 1).")
     output = parser.add_mutually_exclusive_group()
@@ -48,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    options = {o.name: getattr(args, o.name) for o in _OPTIONS if getattr(args, o.name) is not None}
     with tqdm(desc="evaluate", unit="page", disable=None, leave=False) as bar:
 
         def progress(done: int, total: int) -> None:
@@ -56,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             bar.update(done - bar.n)
 
         result = evaluate(args.data, args.datasets, args.model, args.method, args.predictions, args.jobs, progress,
-                          args.metrics, **options, **_params(args.params))  # fmt: skip
+                          args.metrics, **given(args, _OPTIONS), **_params(args.params))  # fmt: skip
     if args.json:
         print(json.dumps(result, indent=1, allow_nan=False))
     elif args.csv:
@@ -71,15 +69,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _params(given: list[str]) -> dict[str, str]:
-    params = {}
-    for text in given:
-        key, sign, value = text.partition("=")
-        if not sign or not key:
-            raise UsageError(f"-p takes KEY=VALUE, not '{text}'")
+def _params(texts: list[str]) -> dict[str, str]:
+    params = key_values(texts, "-p")
+    for key, value in params.items():
         if key in _TAKEN:
             raise UsageError(f"-p is for the method's own options: write --{key} {value}")
-        params[key] = value
     return params
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..options import INVERT, QUALITY, STRENGTH
+from ..options import CHANNEL, INVERT, QUALITY, STRENGTH
 from .options import add_option, given, keep_inputs, picture_format
 
-_OPTIONS = (STRENGTH, INVERT, QUALITY)
+_OPTIONS = (STRENGTH, INVERT, CHANNEL, QUALITY)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,20 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
-    from ..atomic import atomic
-    from ..datasets import PAPER_ABOVE, read_image
+    from ..api import explain
+    from ..core.atomic import atomic
     from ..errors import BadData
-    from ..explain import explain, picture
+    from ..score.datasets import PAPER_ABOVE, read_image, read_page
+    from ..show.explanation import picture
 
     keep_inputs((args.page, args.truth), (args.output, args.arrays))
-    gray = read_image(Path(args.page))
+    page = read_page(Path(args.page), CHANNEL.parse(args.channel or CHANNEL.default))
     truth = None
     if args.truth:
         truth = read_image(Path(args.truth)) <= PAPER_ABOVE
-        if truth.shape != gray.shape:
+        if truth.shape != page.gray.shape:
             raise BadData(f"{args.truth}: the truth and the page differ in size")
     target = picture_format(args.output)
-    result = explain(gray, model=args.model, **given(args, _OPTIONS))
+    result = explain(page, model=args.model, **given(args, _OPTIONS))
     with atomic(args.output) as file:
         picture(result, truth).save(file, format=target)
     print(args.output)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from ..errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
+    from ..core.arrays import Gray
     from ..train.loop import Run
-    from ..windows import Gray
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _page(args: argparse.Namespace, job: Run | None = None) -> Gray:
     """The page that is named; else one that the run watched or learnt from, where it is still there."""
-    from ..datasets import read_image
+    from ..score.datasets import read_image
     from ..synth import example
 
     page = Path(args.page) if args.page else job.a_page() if job else None
@@ -54,7 +54,7 @@ def _page(args: argparse.Namespace, job: Run | None = None) -> Gray:
 
 def _standalone(args: argparse.Namespace) -> int:
     from ..net import load
-    from ..standalone import write_standalone
+    from ..net.standalone import write_standalone
 
     if args.source or args.licence or args.copyright or args.mean_with:
         raise UsageError("--source, --licence, --copyright and --mean-with are for a run; an ONNX file says what its "

@@ -12,8 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..binarize import DEFAULT_MODEL
+    from ..errors import one_line
     from ..net import load, shipped
+    from ..pipeline import DEFAULT_MODEL
 
     models = [load(args.name)] if args.name else [load(name) for name in shipped()]
     if args.json:
@@ -23,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
         about = model.about
         mark = " (default)" if model.name == DEFAULT_MODEL and not args.name else ""
         cost = f"{about['parameters']:,} parameters, {about['macs_per_pixel']:,.0f} multiply-adds per pixel"
-        print(f"{model.name}{mark}: {cost}, trained on {about['training']['partition']}")
+        print(one_line(f"{model.name}{mark}: {cost}, trained on {about['training']['partition']}"))
         if args.name:
             for key in (
                 "source",
@@ -35,9 +36,12 @@ def run(args: argparse.Namespace) -> int:
                 "r",
                 "alpha",
                 "scaling",
+                "margins",
+                "recipe",
+                "recipe_sha256",
                 "sha256",
             ):
-                print(f"  {key}: {about[key]}")
+                print(one_line(f"  {key}: {about[key]}"))
             for key, value in about["training"].items():
-                print(f"  training {key}: {value}")
+                print(one_line(f"  training {key}: {value}"))
     return 0

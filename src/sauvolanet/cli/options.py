@@ -12,15 +12,15 @@ from ..options import Option
 
 
 def add_option(parser: argparse.ArgumentParser, option: Option) -> None:
-    """``--name VALUE`` for a declared option; the value arrives as text and is parsed by `given`."""
+    """``--name VALUE`` for a declared option; the value arrives as text, see `given`."""
     default = "" if option.default is None else f" (default {option.default})"
     parser.add_argument(f"--{option.name.replace('_', '-')}", metavar=option.name.upper(),
                         help=f"{option.help} Takes {option.expected()}{default}.".replace("%", "%%"))  # fmt: skip
 
 
 def given(args: argparse.Namespace, options: tuple[Option, ...]) -> dict[str, Any]:
-    """The options that were given, parsed."""
-    return {o.name: o.parse(value) for o in options if (value := getattr(args, o.name)) is not None}
+    """The options that were given, as text: whoever takes them checks them."""
+    return {o.name: value for o in options if (value := getattr(args, o.name)) is not None}
 
 
 def key_values(texts: list[str], flag: str) -> dict[str, str]:

@@ -3,7 +3,8 @@
 Drop a scan on the page and see what the network did: result, threshold, window attention, each window's own result.
 The service takes the same documents as 'sauvolanet binarize' and most of its options: POST /v1/binarize and
 /v1/explain, described at /openapi.json. It listens on this machine only unless --host says otherwise, which needs a
---token; it fetches no URLs and keeps nothing after the response. Ctrl-C finishes what is under way and ends it.
+--token; it fetches no URLs and keeps nothing after the response. Ctrl-C ends it; what is
+under way has some seconds to be finished.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import contextlib
 import os
 
 from ..errors import UsageError
-from ..options import Option
+from ..options import Option, validate
 from ..serve.limits import OPTIONS, Limits
 from .options import add_option, given
 
@@ -39,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    limits = Limits(**given(args, OPTIONS))
-    port = given(args, (PORT,)).get("port", PORT.default)
+    limits = Limits(**validate(OPTIONS, given(args, OPTIONS), "option"))
+    port = validate((PORT,), given(args, (PORT,)), "option")["port"]
     token = args.token if args.token is not None else os.environ.get(_TOKEN) or None
     if token is not None and (len(token) < 8 or not token.isascii() or not token.isprintable() or " " in token):
         raise UsageError("a token has at least 8 printable characters without spaces")

@@ -1,14 +1,12 @@
-"""Write synthetic pages with exact truth, or measure a model or method on pages with much that training never sees.
+"""Write synthetic pages with exact truth.
 
 sauvolanet synth -o DIR --pages 20           ID.png and ID.gt.png (1 bit, 0 = ink), readable as a data set
-sauvolanet synth measure --method otsu       FM on the fixed off-domain pages, and ink on blank paper
 """
 
 from __future__ import annotations
 
 import argparse
 import io
-import json
 import sys
 from pathlib import Path
 
@@ -25,7 +23,6 @@ _OPTIONS = (PAGES, SEED, HEIGHT, WIDTH)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "kinds:\n" + "\n".join(f"  {kind.name:<10}  {kind.help}" for kind in KINDS.values())
-    parser.add_argument("action", nargs="?", choices=("measure",), help="Measure instead of writing pages.")
     parser.add_argument("-o", "--output", metavar="DIR", help="The folder to write pages and truths to.")
     for option in _OPTIONS:
         text = f"{option.help} Takes {option.expected()} (default {option.default})."
@@ -34,15 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kind", nargs="+", metavar="KIND", help="Only these kinds, in turn; without it the seeds choose."
     )
     parser.add_argument("--force", action="store_true", help="Replace files that are already there.")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--model", metavar="NAME_OR_PATH", help="The model to measure.")
-    what.add_argument("--method", metavar="NAME", help="The classic method to measure, see 'sauvolanet methods'.")
-    parser.add_argument("--json", action="store_true", help="Write the measure as JSON instead of a table.")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.action == "measure":
-        return _measure(args)
     if args.output is None:
         raise UsageError("say where to write the pages: sauvolanet synth -o DIR")
     values = {option.name: option.parse(getattr(args, option.name)) for option in _OPTIONS}
@@ -75,20 +66,4 @@ def _write(
             Image.fromarray(picture).save(png, "PNG")
             output.put(name + ending, [png.getvalue()])
     print(f"{pages} pages written to {folder}", file=sys.stderr)
-    return 0
-
-
-def _measure(args: argparse.Namespace) -> int:
-    from ..binarize import Binarizer
-    from ..synth import measure
-
-    binarizer = Binarizer(model=args.model, method=args.method, invert="no")
-    result = measure(binarizer)
-    if args.json:
-        print(json.dumps({"name": binarizer.name, **result}, indent=1))
-        return 0
-    print(f"{binarizer.name}: FM on synthetic pages with much that training never sees")
-    for kind, score in result.items():
-        label = "blank: ink per million pixels" if kind == "blank" else kind
-        print(f"  {label:<30}{score:9.2f}" if kind != "blank" else f"  {label:<30}{score:9.0f}")
     return 0

@@ -1,6 +1,7 @@
 """Train a model on pages with truth. A run that was interrupted goes on when the same command is given again.
 
-Under torchrun the same command trains on several processes or machines.
+With --recipe it walks all stages of a recipe, from nothing to the model's file. Under torchrun the same command trains on
+several processes or machines.
 """
 
 from __future__ import annotations
@@ -13,22 +14,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra, UnknownName
+from ..errors import MissingExtra, UnknownName, UsageError
 from .options import key_values
 
 if TYPE_CHECKING:
     from ..net.model import Model
     from ..train.settings import Settings
 
+# what a recipe's file says, and no option beside it
+_FIXED = ("preset", "train", "validate", "test", "leave_out", "init", "minutes", "steps", "seed", "stop_after")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--data", metavar="DIR", required=True, help="Folder with the data sets (see 'sauvolanet datasets')."
-    )
-    parser.add_argument(
-        "--preset", default="paper", metavar="NAME", help="Recipe: paper, authors, better or swift (default: paper)."
+        "--data",
+        metavar="DIR",
+        required=True,
+        help="Folder with the data sets (see 'sauvolanet datasets'), or with documents (these sets), kinds, papers, ink.",
     )
     parser.add_argument("--out", metavar="RUN", required=True, help="Folder of the run: checkpoint, log, manifest.")
+    parser.add_argument(
+        "--recipe",
+        metavar="NAME",
+        help="Make the model of a recipe: paper, swift, swift-heldout, or a path. Its file says all that follows.",
+    )
+    parser.add_argument("-o", "--output", metavar="MODEL", help="Where to write a recipe's model (default: in RUN).")
+    parser.add_argument(
+        "--preset", metavar="NAME", help="Settings to begin with: paper, authors, better or swift (default: paper)."
+    )
     parser.add_argument("--train", nargs="+", metavar="SET", help="Sets or groups to train on.")
     parser.add_argument("--validate", nargs="*", metavar="SET", help="Sets or groups to watch.")
     parser.add_argument(
@@ -67,10 +80,14 @@ def run(args: argparse.Namespace) -> int:
     from ..train.memory import keep_memory
 
     keep_memory()
-    model = load(args.init) if args.init else None
     # a model tells how it was made, not how its maker's folders are called
-    words = [_without_folders(word) for word in sys.argv[1:]]
+    words = [without_folders(word) for word in sys.argv[1:]]
     command = "sauvolanet " + shlex.join(words)
+    if args.recipe:
+        return _walk(args, command)
+    if args.output:
+        raise UsageError("-o is for a recipe; write the model of a run with 'sauvolanet export RUN -o MODEL'")
+    model = load(args.init) if args.init else None
     job = Run(_settings(args, model), args.data, args.out, command, other_length=args.steps is not None)
     if model:
         job.start_from(model)
@@ -83,7 +100,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _without_folders(word: str) -> str:
+def _walk(args: argparse.Namespace, command: str) -> int:
+    from ..net.model import shipped
+    from ..train.interrupts import Stopped
+    from ..train.recipe import read
+    from ..train.walk import walk
+
+    given = [name for name in _FIXED if getattr(args, name) is not None] + (["set"] if args.changes else [])
+    if given:
+        option = f"--{given[0].replace('_', '-')}"
+        raise UsageError(f"{option} would change the recipe; write a recipe of your own and give its path to --recipe")
+    if args.output in shipped():  # as with export
+        raise UsageError(f"{args.output} is the name of a shipped model; choose another, or say -o ./{args.output}")
+    try:
+        path = walk(read(args.recipe), Path(args.data), Path(args.out), command, args.output and Path(args.output))
+    except Stopped:
+        if not int(os.environ.get("RANK", "0")):
+            print("stopped; the same command goes on from there", file=sys.stderr)
+        return 130
+    print(path)
+    return 0
+
+
+def without_folders(word: str) -> str:
     """``a/b`` as ``b``, ``--out=a/b`` as ``--out=b``, ``teacher=a/b`` as ``teacher=b``; other words stay."""
     option, sign, path = word.partition("=")
     if os.sep in option:  # no option, but a folder with "=" in its name
@@ -96,9 +135,10 @@ def _settings(args: argparse.Namespace, model: Model | None) -> Settings:
     from ..train.build import like_model
     from ..train.settings import PRESETS, with_changes
 
-    if args.preset not in PRESETS:
-        raise UnknownName("preset", args.preset, PRESETS)
-    settings = PRESETS[args.preset]
+    preset = args.preset or "paper"
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
+    settings = PRESETS[preset]
     if model and not any(change.startswith("architecture.") for change in args.changes):
         settings = like_model(settings, model)
     sets = {"train": args.train, "validate": args.validate, "leave_out": args.leave_out, "test": args.test}

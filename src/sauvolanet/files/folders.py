@@ -13,14 +13,16 @@ import io
 import json
 import os
 import re
+import stat
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from io import FileIO
+from pathlib import Path, PurePath
 from typing import IO, Any
 
-from ..atomic import part_name
+from ..core.atomic import part_name
 from ..errors import OutputError, SauvolanetError, UsageError
 from .stores import absolute, filesystem, is_url, join, reason
 
@@ -34,8 +36,9 @@ STATE = ".sauvolanet"  # the folder below the output that holds journal, manifes
 
 _NEEDED = {"input": str, "page": int, "pages": int, "output": str, "status": str, "output_size": int}  # of a row
 _ABSENT = (FileNotFoundError, NotADirectoryError)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # not on Windows
 _READ_ONLY = ("http", "https", "zip", "tar", "libarchive")
-_SYNC_SECONDS = 1.0  # a journal is flushed to disk no more often: for each page it would cost small ones a tenth
+SYNC_SECONDS = 1.0  # a journal is flushed to disk no more often: for each page it would cost small ones a tenth
 _GROUP_SECONDS = 10.0  # no result waits longer for others to share its journal object
 # a name that the file system refuses concerns one page; any other failure to write would meet every page
 _PAGE_ERRORS = {errno.ENAMETOOLONG, errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EILSEQ, errno.EEXIST}
@@ -53,8 +56,14 @@ class Folder:
         self.given: dict[str, int] = {}  # how much of each journal file has been given by `rows`
 
     def where(self, name: str) -> str:
-        """The full location of a name."""
-        return join(self.root, name)
+        """The full location of a name: below the root, or an OutputError. Names come from archives and buckets."""
+        return join(self.root, self._below(name))
+
+    def _below(self, name: str) -> str:
+        parts = name.replace(os.sep, "/").split("/")
+        if "\0" in name or any(part in ("", ".", "..") for part in parts) or PurePath(name).drive:
+            raise OutputError(f"{name} is not written: it would not lie below {self.root}")
+        return name
 
     def size(self, name: str) -> int | None:
         """Size of a result that is there, else None."""
@@ -88,7 +97,7 @@ class Folder:
     def flush(self) -> list[Row]:
         """Make everything written so far appear (on disk it already has) and last, and give its rows."""
         if self.synced:
-            with self._using(), Path(self.where(f"{STATE}/{self.journal}.jsonl")).open("ab") as file:
+            with self._using(), self._open_journal(Path(self.where(f"{STATE}/{self.journal}.jsonl"))) as file:
                 os.fsync(file.fileno())
         return []
 
@@ -139,14 +148,18 @@ class Folder:
         path = Path(self.where(f"{STATE}/{self.journal}.jsonl"))
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = _lines(rows)
-        with path.open("ab", buffering=0) as file:
+        with self._open_journal(path) as file:
             if file.tell() and _last_byte(path) != b"\n":
                 lines = b"\n" + lines
             if file.write(lines) != len(lines):  # a full disk may take part of it; the next write says so
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            if time.monotonic() - self.synced > _SYNC_SECONDS:
+            if time.monotonic() - self.synced > SYNC_SECONDS:
                 os.fsync(file.fileno())  # before the result appears: after a power cut as well it is known as ours
                 self.synced = time.monotonic()
+
+    @staticmethod
+    def _open_journal(path: Path) -> FileIO:
+        return FileIO(path, "ab", opener=lambda name, flags: os.open(name, flags | _NO_LINK, 0o666))
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[None]:
@@ -181,10 +194,13 @@ class StoreFolder(Folder):
         self.waiting: list[tuple[str, bytes, list[Row]]] = []
         self.since = 0.0
 
+    def _key(self, name: str) -> str:
+        return f"{self.path}/{self._below(name)}"
+
     def size(self, name: str) -> int | None:
         with self._using(), contextlib.suppress(FileNotFoundError):
             self.fs.invalidate_cache()
-            return int(self.fs.info(f"{self.path}/{name}")["size"])
+            return int(self.fs.info(self._key(name))["size"])
         return None
 
     def write(self, name: str, fill: Callable[[IO[bytes]], list[Row]]) -> list[Row]:
@@ -225,12 +241,12 @@ class StoreFolder(Folder):
 
     def read(self, name: str) -> bytes | None:
         with self._using(), contextlib.suppress(FileNotFoundError):
-            return self.fs.cat_file(f"{self.path}/{name}")  # type: ignore[no-any-return]
+            return self.fs.cat_file(self._key(name))  # type: ignore[no-any-return]
         return None
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
         with self._using(), contextlib.suppress(FileNotFoundError):
-            return self.fs.cat_file(f"{self.path}/{name}", start=start, end=start + length)  # type: ignore[no-any-return]
+            return self.fs.cat_file(self._key(name), start=start, end=start + length)  # type: ignore[no-any-return]
         return b""
 
     def put(self, name: str, data: Iterable[bytes]) -> None:
@@ -238,7 +254,9 @@ class StoreFolder(Folder):
 
     def _upload(self, name: str, data: bytes) -> None:
         try:
-            self.fs.pipe_file(f"{self.path}/{name}", data)
+            self.fs.pipe_file(self._key(name), data)
+        except SauvolanetError:
+            raise
         except FileNotFoundError as problem:
             raise OutputError(f"cannot write {self.where(name)}: no such bucket or folder") from problem
         except Exception as problem:
@@ -283,15 +301,29 @@ def stops_batch(problem: OutputError) -> bool:
 
 
 def _open_alone(part: Path) -> IO[bytes]:
-    """The temporary file, emptied, and ours until closed: what a killed run left is used again, a second run waits."""
+    """The temporary file, emptied, and ours until closed: what a killed run left is used again, a second run waits.
+
+    Anything else that bears its name (a link, a file with a second name, somebody else's file) is removed, not opened:
+    its name can be foretold, and who may write into the folder could have it lead elsewhere.
+    """
+    flags = os.O_RDWR | getattr(os, "O_BINARY", 0) | _NO_LINK
     while True:
-        file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "w+b")
+        try:
+            file = os.fdopen(os.open(part, flags | os.O_CREAT | os.O_EXCL, 0o666), "w+b")
+        except FileExistsError:
+            try:
+                if not _is_left(part):
+                    part.unlink()
+                    continue
+                file = os.fdopen(os.open(part, flags), "w+b")
+            except FileNotFoundError:  # the other run has renamed it meanwhile
+                continue
         try:
             if fcntl is None:
                 return file
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(file.fileno()), part.stat()):
+            if os.path.samestat(os.fstat(file.fileno()), part.lstat()):
                 file.truncate(0)
                 return file
         except FileNotFoundError:  # the other run has renamed it meanwhile
@@ -302,12 +334,22 @@ def _open_alone(part: Path) -> IO[bytes]:
         file.close()
 
 
+def _is_left(part: Path) -> bool:
+    """Whether this is what a run of ours leaves, or has under way: a plain file of this user with one name."""
+    info = part.lstat()
+    ours = not hasattr(os, "geteuid") or info.st_uid == os.geteuid()
+    return stat.S_ISREG(info.st_mode) and info.st_nlink == 1 and ours
+
+
 def _remove_unused(part: Path) -> None:
     """Remove the temporary file, unless it is another run's: an interrupt may come before we know whose it is."""
     if fcntl is None:
         part.unlink(missing_ok=True)
         return
-    with contextlib.suppress(FileNotFoundError), part.open("rb") as file:
+    with (
+        contextlib.suppress(FileNotFoundError, IsADirectoryError),
+        FileIO(part, opener=lambda name, flags: os.open(name, flags | _NO_LINK | os.O_NONBLOCK)) as file,
+    ):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

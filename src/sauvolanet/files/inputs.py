@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -42,10 +43,14 @@ def find_items(inputs: Sequence[str], output: str, pages_apart: bool) -> Iterato
         names = output_names([stores.base_name(f) if f != "-" else "stdin" for f in files], pages_apart)
         first: dict[str, str] = {}
         for file, name in zip(files, names, strict=True):
-            if name in first:
-                raise UsageError(f"{first[name]} and {file} would both become {name}; give the folder that holds both")
-            first[name] = file
             found = True
+            if name in first:
+                why = f"{first[name]} and {file} would both become {name}"
+                if not stores.same_name(first[name], file):
+                    raise UsageError(f"{why}; give the folder that holds both")
+                yield Item(file, "", why)  # an archive may hold ./a.png beside a.png
+                continue
+            first[name] = file
             yield Item(file, f"{prefix}/{name}" if prefix else name)
     if not found:
         raise InputError("; ".join(refused.values()) or f"no images or PDFs in {', '.join(inputs)}")
@@ -80,10 +85,9 @@ def _groups(inputs: list[str], output: str, refused: dict[str, str]) -> Iterator
         except UnreadablePage as problem:
             refused[place] = str(problem)
     for top, place in folders.items():
-        for below, names in stores.walk(place, stores.absolute(output), refused):
+        for below, files in stores.walk(place, stores.absolute(output), refused):
             prefix = "/".join(filter(None, (top, below)))
-            inside = stores.join(place, below) if below else place
-            wanted = [stores.join(inside, n) for n in names if stores.suffix(n) in SUFFIXES]
+            wanted = [file for file in files if stores.suffix(file) in SUFFIXES]
             yield prefix, list(dict.fromkeys(wanted + chosen.pop(prefix, [])))
     for prefix in sorted(chosen):
         yield prefix, list(dict.fromkeys(chosen[prefix]))  # a file named in two ways counts once
@@ -100,15 +104,18 @@ def _matches(pattern: str, output: str) -> list[tuple[str, str]]:
     """(folder below the part of the pattern that has no wildcard, file) of what matches."""
     root = stores.absolute(stores.glob_root(pattern))
     any_suffix = stores.suffix(pattern) in ("", ".*")
+    real = lru_cache(maxsize=1000)(stores.real)
+    inside = real(output) if stores.is_below(real(output), real(root)) else ""
     found = []
     for match in stores.glob(pattern):
         file = stores.absolute(match)
         if any_suffix and stores.suffix(file) not in SUFFIXES:
             continue
-        if stores.is_below(output, root) and stores.is_below(file, output):  # a result of ours
+        folder, _, name = file.rpartition("/")
+        if inside and stores.is_below(f"{real(folder)}/{name}", inside):  # a result of ours
             continue
         inner, top = file.partition("::")[0], root.partition("::")[0]
-        below = inner[len(top) :].replace(os.sep, "/").strip("/").rpartition("/")[0]
+        below = stores.tidy(inner[len(top) :].replace(os.sep, "/")).rpartition("/")[0]
         found.append((below, file))
     return found
 

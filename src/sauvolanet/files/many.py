@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OutputError, UsageError
-from ..options import MAX_PIXELS, THREADS, VERB_OPTIONS, validate
+from ..options import MAX_PIXELS, THREADS, validate
+from ..pipeline import Selection
 from . import read, stores, write
-from .batch import DPI, FORMAT, JOBS, KEEP_GRAY, Settings, Tell, bound_to_process, run_batch
+from .apart import PAGE_SECONDS
+from .batch import JOBS, bound_to_process, run_batch
+from .convert import DPI, FORMAT, KEEP_GRAY
 from .folders import Row
 from .inputs import Item, find_items, inside, only_file
+from .worker import BatchSettings, Tell
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from .shards import Plan
 
-OPTIONS = (FORMAT, KEEP_GRAY, DPI, MAX_PIXELS, JOBS, THREADS)
+OPTIONS = (FORMAT, KEEP_GRAY, DPI, MAX_PIXELS, PAGE_SECONDS, JOBS, THREADS)
 
 Place = str | os.PathLike[str]
 
@@ -27,7 +32,7 @@ Place = str | os.PathLike[str]
 def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Client | None = None,
                   shard: tuple[int, int] | None = None, force: bool = False, dry_run: bool = False,
                   on_count: Callable[[int], Any] | None = None, on_page: Tell | None = None,
-                  **options: Any) -> Generator[Row]:  # fmt: skip
+                  selection: Selection | None = None, **options: Any) -> Generator[Row]:  # fmt: skip
     """Binarize files, folders, patterns and URLs into a folder (or one file into one file); yields a row per page.
 
     inputs : see ``sauvolanet binarize --help``. output : a folder, or a file whose suffix tells the format, or "-".
@@ -35,7 +40,8 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
     force : do finished pages again, replace existing files. dry_run : open the inputs, write nothing.
     on_count : told the number of inputs, once it is known. on_page : told input, page and pages when a page is begun
         on this machine; the rows of a document that becomes one file come together at its end.
-    options : format, keep_gray, dpi, max_pixels, jobs, threads, and those of `Binarizer`.
+    options : format, keep_gray, dpi, max_pixels, page_seconds, jobs, threads, and those of `Binarizer` unless
+        ``selection`` has them, checked already.
     Rows come as pages are finished; nothing happens until the first is asked for. Finished pages are skipped.
     """
     if client is not None and shard is not None:
@@ -43,7 +49,7 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
     if shard is not None and not 1 <= shard[0] <= shard[1]:
         raise UsageError(f"shard {shard[0]}/{shard[1]}: the share must be from 1 to {shard[1]}")
     places, target = _places(inputs), os.fspath(output)
-    single, settings, jobs, threads = _settings(places, target, force, dry_run, options)
+    single, settings, jobs, threads = _settings(places, target, force, dry_run, selection, options)
     tell = on_count or (lambda count: None)
     if single and client is None and shard is None:
         folder, item = _single(places[0], target)
@@ -63,7 +69,7 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
 
         if client is not None:
             check_workers(client)  # before anything is written
-        plan = plan_batch(inputs, output, force=force, **options)
+        plan = plan_batch(inputs, output, force=force, selection=selection, **options)
         tell(plan.count_of(shard))
         if client is not None:
             yield from run_on_cluster(plan, client, force=force)
@@ -72,7 +78,7 @@ def binarize_many(inputs: Place | Iterable[Place], output: Place, *, client: Cli
 
 
 def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: int | None = None, force: bool = False,
-               **options: Any) -> Plan:  # fmt: skip
+               selection: Selection | None = None, **options: Any) -> Plan:  # fmt: skip
     """The shards of a batch, for `run_shard(plan.root, plan.batch, number)` under any scheduler.
 
     It is written into the output folder, where every machine finds it; options as in `binarize_many`.
@@ -81,12 +87,13 @@ def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: in
     from .shards import make_plan
 
     places, target = _places(inputs), os.fspath(output)
-    single, settings, _, _ = _settings(places, target, force, False, options)
+    single, settings, _, _ = _settings(places, target, force, False, selection, options)
     if single or any(map(bound_to_process, [*places, target])):
         raise UsageError("shards need an output folder and inputs that every machine can open")
-    model = settings.options.get("model")
-    if model is not None and model not in shipped():  # other machines run in other folders
-        settings.options["model"] = stores.absolute(str(locate(model)))
+    model = settings.selection.model
+    if isinstance(model, str) and model not in shipped():  # other machines run in other folders
+        absolute = stores.absolute(str(locate(model)))
+        settings = replace(settings, selection=replace(settings.selection, model=absolute))
     return make_plan(places, target, settings, shard_size)
 
 
@@ -95,27 +102,20 @@ def _places(inputs: Place | Iterable[Place]) -> list[str]:
     return [os.fspath(name).removeprefix("file://") for name in names]  # this machine's: no URL for what follows
 
 
-def _settings(places: list[str], target: str, force: bool, dry_run: bool,
-              options: dict[str, Any]) -> tuple[bool, Settings, int, int | None]:  # fmt: skip
+def _settings(places: list[str], target: str, force: bool, dry_run: bool, selection: Selection | None,
+              options: dict[str, Any]) -> tuple[bool, BatchSettings, int, int | None]:  # fmt: skip
     """Whether the output is one file, the settings, jobs and threads."""
     known = {o.name for o in OPTIONS}
     own = validate(OPTIONS, {n: v for n, v in options.items() if n in known}, "option")
-    verb = _parsed({n: v for n, v in options.items() if n not in known and v is not None})
+    rest = {n: v for n, v in options.items() if n not in known and v is not None}
+    if selection is None:
+        selection = Selection.of(**rest)
+    elif rest:
+        raise UsageError(f"the selection tells what makes the ink: give no {next(iter(rest))} with it")
     single, format, suffix = _target(places, target, own["format"])
-    settings = Settings(verb, format, suffix, own["keep_gray"], own["dpi"], own["max_pixels"], force, dry_run,
-                        inside(places, target))  # fmt: skip
+    settings = BatchSettings(selection, format, suffix, own["keep_gray"], own["dpi"], own["max_pixels"], force, dry_run,
+                             own["page_seconds"], inside(places, target))  # fmt: skip
     return single, settings, own["jobs"], own["threads"]
-
-
-def _parsed(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `Binarizer` in their own types, as a manifest takes them; it says itself what it does not know."""
-    declared = {o.name: o for o in VERB_OPTIONS}
-    if "method" in options:
-        from ..classic import METHODS
-
-        method = METHODS.get(options["method"])
-        declared |= {o.name: o for o in method.all_options} if method else {}
-    return {n: declared[n].parse(v) if n in declared else v for n, v in options.items()}
 
 
 def _target(places: list[str], target: str, format: str | None) -> tuple[bool, str, str]:

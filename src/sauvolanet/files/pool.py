@@ -17,10 +17,11 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..errors import OutputError, SauvolanetError
-from .batch import Settings, Task, Tell, Worker, failed_together
 from .folders import Row, open_folder
+from .worker import BatchSettings, Task, Tell, Worker, failed_together
 
-_Setup = tuple[Settings, str, "str | None", "Sequence[str] | None", int]  # settings, root, journal, earlier, threads
+# settings, root, journal, earlier, threads, hash of the options
+_Setup = tuple[BatchSettings, str, "str | None", "Sequence[str] | None", int, str]
 
 
 def run_tasks(tasks: Iterator[Task], jobs: int, setup: _Setup, tell: Tell) -> Iterator[Row]:
@@ -71,7 +72,7 @@ class _Process:
     def __init__(self, setup: _Setup) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, setup), daemon=True)
+        self.process: BaseProcess = context.Process(target=work_off, args=(theirs, setup), daemon=True)
         self.process.start()
         theirs.close()
         self.task: Task | None = None
@@ -82,7 +83,7 @@ class _Process:
         with contextlib.suppress(OSError):  # a dead worker is noticed when its answer is read
             self.connection.send(task)
 
-    def lost_rows(self, again: deque[Task], settings: Settings) -> list[Row]:
+    def lost_rows(self, again: deque[Task], settings: BatchSettings) -> list[Row]:
         """The failed row of the page the worker died on, and of all that share its file; other pages are put back."""
         self.process.join()
         assert self.task is not None
@@ -108,15 +109,15 @@ class _Process:
         self.connection.close()
 
 
-def _serve(connection: Connection, setup: _Setup) -> None:
+def work_off(connection: Connection, setup: _Setup) -> None:
     """The worker's side: tasks in; out come rows, a tuple when a page is begun, and None after each task."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal interrupts everybody; the parent ends us
     signal.signal(signal.SIGTERM, _leave)
-    settings, root, journal, earlier, threads = setup
+    settings, root, journal, earlier, threads, hash = setup
     folder = open_folder(root, journal)  # nothing is held back: a worker that dies would take it along
     with contextlib.suppress(EOFError, BrokenPipeError):  # the parent is gone
         try:
-            worker = Worker(settings, folder, threads, earlier, lambda *begun: connection.send(begun))
+            worker = Worker(settings, folder, threads, earlier, lambda *begun: connection.send(begun), hash)
             while (task := connection.recv()) is not None:
                 for row in worker.run(task):
                     connection.send(row)

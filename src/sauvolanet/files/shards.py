@@ -18,17 +18,17 @@ import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Generator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any
 
 from .. import __version__
-from ..binarize import Binarizer
 from ..errors import BadData, MissingExtra, OutputError, RunFailed, SauvolanetError, UsageError
 from . import stores
-from .batch import Settings, Tell, run_batch
+from .batch import run_batch
 from .folders import STATE, Row, open_folder
 from .inputs import Item, find_items
+from .worker import BatchSettings, Tell
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -37,7 +37,7 @@ SHARD_SIZE = 500  # inputs of a shard; fewer where the list is short, so that ma
 _LEAST_SHARDS = 64
 _GROUP = 32  # results a store may hold back to record them together
 _HEAD = f"{STATE}/manifest.json"
-_ANSWER = 6  # seconds a scheduler has to answer
+ANSWER_SECONDS = 6  # seconds a scheduler has to answer
 
 
 def size_for(count: int) -> int:
@@ -52,7 +52,7 @@ class Plan:
     root: str
     batch: str
     inputs: tuple[str, ...]
-    settings: Settings
+    settings: BatchSettings
     version: str
     pieces: tuple[tuple[int, int, int, str], ...]  # of the list, per shard: start, bytes, inputs, SHA-256
 
@@ -88,20 +88,20 @@ def open_plan(root: str) -> Plan | None:
         check = head.pop("sha256")
         if check != _digest(head):
             raise ValueError
-        return Plan(root, head["batch"], tuple(head["inputs"]), Settings(**head["settings"]), head["version"],
+        return Plan(root, head["batch"], tuple(head["inputs"]), BatchSettings.from_json(head["settings"]), head["version"],
                     tuple(tuple(p) for p in head["pieces"]))  # fmt: skip
     except (ValueError, KeyError, TypeError):
         raise BadData(f"{stores.join(root, _HEAD)} was changed or is damaged; give another -o or use --force") from None
 
 
-def make_plan(inputs: list[str], root: str, settings: Settings, shard_size: int | None = None) -> Plan:
+def make_plan(inputs: list[str], root: str, settings: BatchSettings, shard_size: int | None = None) -> Plan:
     """The plan of a batch: the one in the output folder if it began with the same inputs and options, else a new one.
 
     The list is fixed when the batch begins; files that arrive later are not in it.
     """
     root = stores.absolute(root)
     places = tuple(map(stores.absolute, inputs))
-    Binarizer(**settings.options)  # a wrong option is an error here, once, and not on every machine
+    settings.selection.engine()  # a missing model is an error here, once, and not on every machine
     shape = {n: v for n, v in asdict(settings).items() if n not in ("force", "dry_run")}
     found = None if settings.force else open_plan(root)
     if found is not None:
@@ -127,7 +127,7 @@ def make_plan(inputs: list[str], root: str, settings: Settings, shard_size: int 
     if meanwhile is not None:  # another share of the same batch was quicker
         return make_plan(inputs, root, settings, shard_size)
     folder.put(_HEAD, [json.dumps({**head, "sha256": _digest(head)}).encode()])
-    return Plan(root, batch, places, Settings(**shape), __version__, tuple(pieces))
+    return Plan(root, batch, places, replace(settings, force=False, dry_run=False), __version__, tuple(pieces))
 
 
 def _pieces(lines: IO[bytes], size: int) -> list[tuple[int, int, int, str]]:
@@ -146,7 +146,7 @@ def _digest(value: Any) -> str:
 
 
 @lru_cache(maxsize=4)
-def _plan(root: str, batch: str) -> Plan:
+def checked_plan(root: str, batch: str) -> Plan:
     """The plan, read once per process."""
     plan = open_plan(root)
     if plan is None or plan.batch != batch:
@@ -163,13 +163,13 @@ def run_shard(root: str, batch: str, shard: int, *, force: bool = False, dry_run
 
     The function every scheduler calls, ours or another. A dry run opens the inputs and writes nothing.
     """
-    return list(_shard_rows(_plan(root, batch), shard, force=force, dry_run=dry_run, jobs=jobs, threads=threads))
+    return list(_shard_rows(checked_plan(root, batch), shard, force=force, dry_run=dry_run, jobs=jobs, threads=threads))
 
 
 def _shard_rows(plan: Plan, shard: int, *, force: bool, dry_run: bool = False, jobs: int, threads: int | None,
                 on_page: Tell | None = None) -> Iterator[Row]:  # fmt: skip
     """The rows of a shard as they come; its marker is written after the last."""
-    settings = Settings(**{**asdict(plan.settings), "force": force, "dry_run": dry_run})
+    settings = replace(plan.settings, force=force, dry_run=dry_run)
     journal = plan.journal(shard)
     rows = []
     with contextlib.closing(
@@ -188,7 +188,7 @@ def _shard_rows(plan: Plan, shard: int, *, force: bool, dry_run: bool = False, j
 def run_share(plan: Plan, share: int, count: int, *, force: bool, jobs: int, threads: int | None,
               on_page: Tell | None = None) -> Iterator[Row]:  # fmt: skip
     """Share ``share`` of ``count`` (from 1): every count-th shard."""
-    plan = _plan(plan.root, plan.batch)  # checked against this machine's version
+    plan = checked_plan(plan.root, plan.batch)  # checked against this machine's version
     for shard in range(share - 1, plan.shards, count):
         yield from _shard_rows(plan, shard, force=force, jobs=jobs, threads=threads, on_page=on_page)
 
@@ -204,7 +204,7 @@ def connect(address: str) -> Iterator[Client]:
         raise UsageError(f"--scheduler takes tcp://HOST:PORT, not '{address}'")
     try:
         asyncio.run(_greet(address))
-        client = Client(address, timeout=_ANSWER, set_as_default=False)
+        client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
     except Exception:  # a server of another kind breaks Dask's protocol in its own way
         raise RunFailed(f"no Dask scheduler answers at {address}; is the address right and the scheduler up?") from None
     # what it has to say of a lost connection goes over several screens; we say it in one line
@@ -219,14 +219,14 @@ async def _greet(address: str) -> None:
     from distributed.comm.core import connect
     from distributed.security import Security
 
-    server = await asyncio.wait_for(connect(address, **Security().get_connection_args("client")), _ANSWER)
+    server = await asyncio.wait_for(connect(address, **Security().get_connection_args("client")), ANSWER_SECONDS)
     await server.close()
 
 
 def check_workers(client: Client) -> None:
     """Every worker must have this version of the package; at least one must be there."""
     try:
-        client.wait_for_workers(1, timeout=_ANSWER)
+        client.wait_for_workers(1, timeout=ANSWER_SECONDS)
     except TimeoutError:
         raise RunFailed("the Dask scheduler has no workers; start some first") from None
     # a function of ours would end a worker that cannot import it; a lambda travels with its code
@@ -263,7 +263,7 @@ def run_on_cluster(plan: Plan, client: Client, *, force: bool = False, dry_run: 
             try:
                 rows = future.result()
             except KilledWorker:
-                rows = _rows_of_lost(plan, shard)
+                rows = rows_of_lost(plan, shard)
             except (OutputError, RunFailed, BadData):
                 raise
             except SauvolanetError as problem:
@@ -280,7 +280,7 @@ def run_on_cluster(plan: Plan, client: Client, *, force: bool = False, dry_run: 
             client.cancel(list(running.futures))
 
 
-def _rows_of_lost(plan: Plan, shard: int) -> list[Row]:
+def rows_of_lost(plan: Plan, shard: int) -> list[Row]:
     """The pages that a shard finished before it killed one worker after the other, and a failed row per other input."""
     folder = open_folder(plan.root, None)
     done = {(row["input"], row["page"]): row for row in folder.rows(plan.journal(shard))

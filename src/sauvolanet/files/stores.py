@@ -13,11 +13,11 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import IO, Any, NamedTuple
 
-from ..errors import MissingExtra, SauvolanetError, UnreadablePage, UsageError
+from ..errors import MissingExtra, SauvolanetError, UnreadablePage, UsageError, one_line
 
 log = logging.getLogger(__name__)
 
@@ -174,18 +174,37 @@ def is_below(location: str, folder: str) -> bool:
     return location.replace(os.sep, "/").startswith(folder.replace(os.sep, "/").rstrip("/") + "/")
 
 
-def walk(location: str, leave_out: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """Folders below and their files, hidden ones left out: ("", […]), ("sub", […]) …, in a fixed order.
+def tidy(name: str) -> str:
+    """A name below some folder without parts that mean nothing: ``./a//b`` is ``a/b``; ``..`` stays, and is refused."""
+    return "/".join(part for part in name.split("/") if part not in ("", "."))
 
-    leave_out : the output folder, passed over if it is inside. refused : gets the folders that cannot be listed, and why.
+
+def same_name(a: str, b: str) -> bool:
+    """Whether two locations in a store differ by parts that mean nothing."""
+    return is_url(a) and is_url(b) and tidy(a) == tidy(b)
+
+
+def walk(location: str, leave_out: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """Folders below and the locations of their files, hidden ones left out, in a fixed order: ("", […]), ("sub", […]).
+
+    leave_out : the output folder, passed over if it is inside, by whatever links. refused : gets the folders that cannot
+    be listed, and why.
     """
-    inner = is_below(leave_out, location)
-    for below, files in (
-        _store_walk(location, refused) if is_url(location) else _local_walk(location, leave_out, refused)
-    ):
-        inside = join(location, below) if below else location
-        if not (inner and is_below(f"{inside}/", leave_out)):
-            yield below, sorted(f for f in files if f and not f.startswith("."))
+    top, leave_out = real(location), real(leave_out)
+    inner = is_below(leave_out, top)
+    if not is_url(location):
+        found = _local_walk(location, leave_out if inner else "", refused)
+    elif "::" in location:
+        found = _archive_walk(location)
+    else:
+        found = _store_walk(location, refused)
+    for below, files in found:
+        if not (inner and is_below(f"{join(top, below)}/" if below else f"{top}/", leave_out)):
+            yield below, sorted(files)
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") and name not in (".", "..")
 
 
 def _local_walk(location: str, leave_out: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
@@ -196,13 +215,15 @@ def _local_walk(location: str, leave_out: str, refused: dict[str, str]) -> Itera
 
     for folder, folders, files in os.walk(location, onerror=refuse):
         # not even looked into: an output folder may hold millions of files
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and str(Path(folder, f)) != leave_out)
+        folders[:] = sorted(
+            f for f in folders if not _hidden(f) and not (leave_out and real(join(folder, f)) == leave_out)
+        )
         linked += [path for f in folders if (path := Path(folder, f)).is_symlink()]
         below = Path(folder).relative_to(location).as_posix()
-        yield ("" if below == "." else below), files
+        yield ("" if below == "." else below), [join(folder, f) for f in files if not _hidden(f)]
     if linked:  # a link may lead back up, so following it might never end
         log.warning("sauvolanet: links to folders are not followed (%d, such as %s); name their targets as inputs",
-                    len(linked), linked[0])  # fmt: skip
+                    len(linked), one_line(str(linked[0])))  # fmt: skip
 
 
 def _store_walk(location: str, refused: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
@@ -214,14 +235,41 @@ def _store_walk(location: str, refused: dict[str, str]) -> Iterator[tuple[str, l
         below = waiting.pop()
         folder = (root + below).rstrip("/") or root
         try:  # one folder at a time: fsspec passes over what is refused further down in silence
-            _, folders, files = next(fs.walk(folder, maxdepth=1, on_error="raise"))
+            _, folders, files = next(fs.walk(folder, maxdepth=1, on_error="raise", detail=True))
+            # a key with "//" looks like a nameless folder, which no store can list
+            odd = {"", ".", ".."} & {*folders, *(f for f in files if files[f]["type"] == "directory")}
+            keys = fs.find(folder) if odd else []
         except Exception as problem:  # each store has exceptions of its own
             place = join(location, below) if below else location
             refused[place] = f"cannot read {place}: {reason(problem)}"
             continue
-        yield below, files
-        waiting += (f"{below}/{f}".strip("/") for f in sorted(folders, reverse=True) if not f.startswith("."))
+        if odd:  # such names belong to folders further up: all that is below, put in order
+            yield from _grouped(location, (key[len(root) :] for key in keys))
+            continue
+        place = join(location, below) if below else location
+        yield below, [join(place, f) for f in files if f and not _hidden(f)]
+        waiting += (f"{below}/{f}".strip("/") for f in sorted(folders, reverse=True) if not _hidden(f))
         fs.invalidate_cache(folder)  # a listing of millions is not kept
+
+
+def _archive_walk(location: str) -> Iterator[tuple[str, list[str]]]:
+    """All at once: an archive's listing is in memory as it is, and its names may begin with anything."""
+    fs, root = filesystem(location)
+    with reading(location):
+        return _grouped(location, [_below(name, root) for name in fs.find(root)])
+
+
+def _below(key: str, root: str) -> str:
+    return key[len(root) :].removeprefix("/") if root else key  # a member of an archive may begin with a slash
+
+
+def _grouped(location: str, names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        folder, _, file = tidy(name).rpartition("/")
+        if file and not any(_hidden(part) for part in tidy(name).split("/")):
+            groups.setdefault(folder, []).append(join(location, name))
+    yield from sorted(groups.items())
 
 
 def glob(pattern: str) -> Iterator[str]:
@@ -234,9 +282,14 @@ def glob(pattern: str) -> Iterator[str]:
     with reading(pattern):
         root = path.partition("*")[0].partition("?")[0].partition("[")[0].rpartition("/")[0]
         base = glob_root(pattern)
-        for found in sorted(fs.glob(path)):
-            if not fs.isdir(found):
-                yield join(base, found[len(root) :].lstrip("/"))
+        if "**" in path:  # all is listed in any case; names with "./" and "//" are those that they mean
+            from fsspec.utils import glob_translate
+
+            wanted = re.compile(glob_translate(tidy(path[len(root) :])))
+            files = [name for key in fs.find(root) if wanted.fullmatch(tidy(name := _below(key, root)))]
+        else:
+            files = [_below(key, root) for key in fs.glob(path) if not fs.isdir(key)]
+        yield from (join(base, name) for name in sorted(files))
 
 
 def glob_root(pattern: str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import OutputError
+from ..page.formats import open_image
 
 Pixels = npt.NDArray[np.bool_] | npt.NDArray[np.uint8]  # ink (bool, True = ink) or gray (uint8, 0 black)
 Dpi = tuple[float, float] | None
@@ -100,11 +101,11 @@ class TiffWriter:
         for tag, kind, count, value in sorted(entries):
             if kind == 5:
                 value = end + 8 * (tag - 282)
-            packed += struct.pack("<HHI", tag, kind, count) + (value if isinstance(value, bytes) else _uint(value))
+            packed += struct.pack("<HHI", tag, kind, count) + (value if isinstance(value, bytes) else four_bytes(value))
         block = extra + packed + bytes(4) + rationals
         self.file.write(block)
         self.file.seek(self.link)
-        self.file.write(_uint(directory))
+        self.file.write(four_bytes(directory))
         self.file.seek(0, io.SEEK_END)
         self.link = end - 4
         self.position = at + len(block)
@@ -113,7 +114,7 @@ class TiffWriter:
         pass
 
 
-def _uint(value: int) -> bytes:
+def four_bytes(value: int) -> bytes:
     if value >= 2**32:
         raise OutputError("a TIFF holds at most 4 GB; write PDF, or PNG with one file a page")
     return struct.pack("<I", value)
@@ -194,7 +195,7 @@ def group4(ink: Pixels) -> bytes:
     encoded = io.BytesIO()
     Image.fromarray(ink).save(encoded, "TIFF", compression="group4", strip_size=-(-width // 8) * height)
     encoded.seek(0)
-    tags: Any = Image.open(encoded).tag_v2  # type: ignore[attr-defined]
+    tags: Any = open_image(encoded, ["TIFF"]).tag_v2  # type: ignore[attr-defined]
     (start,), (length,) = tags[273], tags[279]
     return encoded.getvalue()[start : start + length]
 

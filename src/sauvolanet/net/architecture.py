@@ -12,13 +12,31 @@ The paper's PWA is the case of one level, no folding, instance normalisation and
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import BadModel
 
-FEATURES = ("gray", "mean", "deviation", "numbers")
+FEATURES = ("gray", "mean", "deviation", "numbers", "habit")
 PAGE_NUMBERS = 2  # how many page-wide numbers the feature "numbers" has: Otsu's level, share of ink by Otsu
+
+
+class Convolution(NamedTuple):
+    """One convolution of a network."""
+
+    name: str
+    inputs: int
+    outputs: int
+    side: int
+    dilation: int
+    normalised: bool  # whether normalisation and ReLU follow
+    span: int  # page pixels along the side of one of its pixels, so its cost per page pixel is its weights / span²
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """That of its weights."""
+        return (self.outputs, self.inputs, self.side, self.side)
 
 
 @dataclass(frozen=True)
@@ -51,6 +69,7 @@ class Architecture:
             or not self.features
             or not set(self.features) <= set(FEATURES)
             or len(set(self.features)) < len(self.features)
+            or "numbers habit" not in " ".join((*self.features, "numbers habit" * ("habit" not in self.features)))
             or self.fold not in (1, 2)
             or self.head not in (1, 3)
             or any(not isinstance(w, int) or w < 3 or w % 2 == 0 for w in self.windows)
@@ -81,7 +100,7 @@ class Architecture:
     @property
     def _counts(self) -> dict[str, int]:
         windows = len(self.windows)
-        return {"gray": self.fold**2, "mean": windows, "deviation": windows, "numbers": PAGE_NUMBERS}
+        return {"gray": self.fold**2, "mean": windows, "deviation": windows, "numbers": PAGE_NUMBERS, "habit": 2}
 
     @property
     def sees_windows(self) -> bool:
@@ -108,30 +127,27 @@ class Architecture:
         """Height and width are padded to a multiple of this."""
         return self.fold << (len(self.widths) - 1)
 
-    def convolutions(self) -> list[tuple[str, int, int, int, int, bool, int]]:
-        """Every convolution: name, inputs, outputs, side, dilation, whether norm and ReLU follow, pixels per side.
-
-        The last number is how many page pixels one of its pixels spans, so cost per pixel is its weights / that².
-        """
+    def convolutions(self) -> list[Convolution]:
+        """Every convolution, from the features to the logits."""
         found = []
         span, width = self.fold, self.inputs
         for depth, (widths, dilations) in enumerate(zip(self.widths, self.dilations, strict=True)):
             for i, (out, dilation) in enumerate(zip(widths, dilations, strict=True)):
-                found.append((f"down{depth}.{i}", width, out, 3, dilation, True, span))
+                found.append(Convolution(f"down{depth}.{i}", width, out, 3, dilation, True, span))
                 width = out
             span *= 2
         span //= 2
         for depth in range(len(self.widths) - 2, -1, -1):
             above = self.widths[depth][-1]
-            found.append((f"reduce{depth}", width, above, 1, 1, False, span))
+            found.append(Convolution(f"reduce{depth}", width, above, 1, 1, False, span))
             span //= 2
-            found.append((f"up{depth}", above, above, 3, 1, True, span))
+            found.append(Convolution(f"up{depth}", above, above, 3, 1, True, span))
             width = above
-        found.append(("head", width, self.choices * self.fold**2, self.head, 1, False, self.fold))
+        found.append(Convolution("head", width, self.choices * self.fold**2, self.head, 1, False, self.fold))
         if self.refine:
             width = self.refine_inputs
             for name, out in zip(self.refinement, (*self.refine, self.choices), strict=True):
-                found.append((name, width, out, 3, 1, name != self.refinement[-1], 1))
+                found.append(Convolution(name, width, out, 3, 1, name != self.refinement[-1], 1))
                 width = out
         return found
 
@@ -143,7 +159,7 @@ class Architecture:
     @property
     def macs_per_pixel(self) -> float:
         """Multiply-adds of all convolutions per page pixel."""
-        return sum(i * o * size**2 / span**2 for _, i, o, size, _, _, span in self.convolutions())
+        return sum(math.prod(layer.shape) / layer.span**2 for layer in self.convolutions())
 
     def to_json(self) -> dict[str, Any]:
         """The part of a model's JSON named ``architecture``; windows and constants stand beside it there."""

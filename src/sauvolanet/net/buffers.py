@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float32]
 KEEP = 300_000_000  # bytes that may lie idle
 SMALL = 100_000  # below this the C library does the same
 
-_idle: dict[int, np.ndarray] = {}  # oldest first; only single, atomic steps on it, so that no lock can outlive a fork
+idle: dict[int, np.ndarray] = {}  # oldest first; only single, atomic steps on it, so that no lock can outlive a fork
 
 
 def empty(*shape: int) -> Array:
@@ -26,9 +26,9 @@ def empty(*shape: int) -> Array:
     size = 4 * math.prod(shape)
     if size < SMALL:
         return np.empty(shape, np.float32)
-    fitting = [raw for raw in list(_idle.values()) if size <= raw.nbytes <= 2 * size]
+    fitting = [raw for raw in list(idle.values()) if size <= raw.nbytes <= 2 * size]
     for raw in sorted(fitting, key=len):
-        if _idle.pop(id(raw), None) is not None:
+        if idle.pop(id(raw), None) is not None:
             break
     else:
         raw = np.empty(size, np.uint8)
@@ -39,11 +39,11 @@ def empty(*shape: int) -> Array:
 
 
 def _release(raw: np.ndarray) -> None:
-    _idle[id(raw)] = raw
-    held = list(_idle.values())
+    idle[id(raw)] = raw
+    held = list(idle.values())
     excess = sum(r.nbytes for r in held) - KEEP
     for old in held:
         if excess <= 0:
             break
-        if _idle.pop(id(old), None) is not None:
+        if idle.pop(id(old), None) is not None:
             excess -= old.nbytes

@@ -1,12 +1,12 @@
-"""Compiled counterparts of net/features.py and of AST: scaled window statistics, folded features, attention."""
+"""Compiled counterparts of net/inputs.py and of AST: scaled window statistics, folded features, attention."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from ..window_kernels import row_statistics, rows_inside
-from .vector import (
+from ..core.window_kernels import row_statistics, rows_inside
+from .vector import (  # fmt: skip
     add,
     address,
     bare,
@@ -22,7 +22,7 @@ from .vector import (
     store,
     subtract,
     total,
-)  # fmt: skip
+)
 
 STRIP = 512  # columns that go down the page together, so that the running sums stay in the second cache
 
@@ -122,12 +122,12 @@ def _threshold_strip(gray, halves, y0, y1, top, left, first, low, gain, floor, l
                 for i in range(count - x):
                     for c in range(choices):
                         spare[0, 8 * c + i] = logits[y - top, x + i, c]
-            most = load(turned, 0)
+            peak = load(turned, 0)
             for c in range(1, choices):
-                most = larger(most, load(turned, 8 * c))
+                peak = larger(peak, load(turned, 8 * c))
             weights, surface = spread(np.float32(0)), spread(np.float32(0))
             for c in range(choices):
-                weight = exponential(subtract(load(turned, 8 * c), most))
+                weight = exponential(subtract(load(turned, 8 * c), peak))
                 weights = add(weights, weight)
                 if c < windows:
                     mean = multiply_add(load(a_mean + c * row, x), gains, lows)

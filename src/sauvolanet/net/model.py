@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -16,20 +17,34 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import atomic
-from ..components import EDGE_RULES, drop_edge_strips
-from ..errors import BadModel, UnknownName
-from ..page import RIM, SPARSE_CONTRAST, PageNumbers
-from ..windows import Gray, Ink, Surface
+from ..core.arrays import Gray, Ink, Surface
+from ..core.atomic import atomic
+from ..errors import BadModel, UnknownName, UsageError
+from ..page.margins import BedStrip, Margins, Region, clear, margins_from_json
+from ..page.numbers import PageNumbers
+from ..page.reading import Reading, reading_from_json
 from .architecture import Architecture, architecture_from_json
 from .buffers import Array
-from .features import BED, SCALINGS, Scale, page_numbers, page_scale
+from .inputs import PageInputs, Scale, check_scaling, page_scale
 from .run import Layer, Network, halo_of
+from .weights import read_weights
 
 FORMAT = 1
+_LONGEST = 10_000_000  # bytes of a description
 SHIPPED = Path(__file__).parent.parent / "models"
-_KEYS = {"format", "name", "file", "sha256", "licence", "copyright", "source", "architecture", "windows", "k", "r",
-         "constants", "alpha", "scaling", "halo", "multiple", "parameters", "macs_per_pixel", "training"}  # fmt: skip
+_RESULT_KEYS = {
+    "architecture",
+    "windows",
+    "k",
+    "r",
+    "constants",
+    "scaling",
+    "margins",
+    "reading",
+    "sha256",
+}  # what makes the result
+_KEYS = _RESULT_KEYS | {"format", "name", "file", "licence", "copyright", "source", "alpha", "halo", "multiple",
+                        "parameters", "macs_per_pixel", "training", "recipe", "recipe_sha256"}  # fmt: skip
 
 
 class Model:
@@ -45,98 +60,108 @@ class Model:
         self.architecture: Architecture = architecture_from_json(
             about["architecture"], about["windows"], about["constants"]
         )
+        self.margins: Margins | None = margins_from_json(about["margins"])
+        self.reading: Reading | None = reading_from_json(about["reading"])
         self.weights = dict(weights)
 
     @cached_property
     def digest(self) -> str:
         """Same digest, same results: of the weights and of what the description says of how they are used."""
-        used = [self.about[n] for n in ("architecture", "windows", "k", "r", "constants", "scaling", "sha256")]
-        if self.doubts_rim:
-            used.append([RIM, BED, *EDGE_RULES, SPARSE_CONTRAST])
+        used = {name: self.about[name] for name in _RESULT_KEYS - {"sha256"}}
+        used["sha256"] = self.about.get("sha256") or hashlib.sha256(packed(self.weights)).hexdigest()  # not saved yet
         return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
 
     @cached_property
     def network(self) -> Network:
         """The network with its weights packed for the kernels."""
         layers = {}
-        for name, inputs, outputs, size, dilation, normalised, _ in self.architecture.convolutions():
+        for layer in self.architecture.convolutions():
             try:
-                weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+                weight, bias = self.weights[f"{layer.name}.weight"], self.weights[f"{layer.name}.bias"]
             except KeyError as missing:
                 raise BadModel(f"model {self.name} lacks {missing}") from None
-            if weight.shape != (outputs, inputs, size, size) or bias.shape != (outputs,):
-                raise BadModel(
-                    f"model {self.name}: {name} has shape {weight.shape}, not {(outputs, inputs, size, size)}"
-                )
-            extra = -outputs % 8  # kernels work on eight outputs at a time
+            if weight.shape != layer.shape or bias.shape != (layer.outputs,):
+                raise BadModel(f"model {self.name}: {layer.name} has shape {weight.shape}, not {layer.shape}")
+            extra = -layer.outputs % 8  # kernels work on eight outputs at a time
             weight = np.concatenate([weight, np.zeros((extra, *weight.shape[1:]), np.float32)]).astype(np.float32)
             bias = np.concatenate([bias, np.zeros(extra)]).astype(np.float32)
-            relu = normalised and self.architecture.norm == "batch"
-            layers[name] = Layer(weight, bias, _pack(weight), outputs, dilation, relu)
+            relu = layer.normalised and self.architecture.norm == "batch"
+            layers[layer.name] = Layer(weight, bias, _pack(weight), layer.outputs, layer.dilation, relu)
         k, r = (np.asarray(self.about[n], np.float32) for n in ("k", "r"))
         return Network(self.architecture, layers, k, r)
 
     def scale(self, numbers: PageNumbers) -> Scale:
         """How the page's gray is scaled for this model."""
-        return page_scale(numbers, self.about["scaling"])
+        return page_scale(numbers, self.about["scaling"], self.margins)
 
-    def _known(self, numbers: PageNumbers) -> Array:
-        return page_numbers(numbers, self.about["scaling"])
+    def inputs(self, gray: Gray, numbers: PageNumbers) -> PageInputs:
+        """The page as the network reads it."""
+        return PageInputs.of(gray, numbers, self.architecture, self.about["scaling"], self.margins)
+
+    def bed(self, gray: Gray, scale: Scale) -> list[BedStrip]:
+        """Where the scanner's bed shows in the margins of the page: no ink, whatever the network says."""
+        return [] if self.margins is None else self.margins.bed(gray, scale.floor, scale.contrast)
 
     def tiles(self, gray: Gray, numbers: PageNumbers, threads: int | None = None,
-              largest: int | None = None) -> Iterator[tuple[tuple[slice, slice], Surface]]:  # fmt: skip
+              largest: int | None = None) -> Iterator[tuple[Region, Surface]]:  # fmt: skip
         """The surface tile by tile: (rows, columns), float32 on the 0–255 scale; ink is gray < surface."""
-        return self.network.tiles(gray, self._known(numbers), self.scale(numbers), threads, largest)
+        page = self.inputs(gray, numbers)
+        bed = self.bed(gray, page.scale)
+        for tile in self.network.tiles(page, threads, largest):
+            yield tile.core, clear(page.scale.to_gray(tile.threshold), tile.core, bed)
 
-    def surface(
-        self, gray: Gray, numbers: PageNumbers, threads: int | None = None, largest: int | None = None
-    ) -> Surface:
+    def surface(self, gray: Gray, numbers: PageNumbers, threads: int | None = None,
+                largest: int | None = None) -> Surface:  # fmt: skip
         """The whole surface: float32 (H, W) on the 0–255 scale; ink is gray < surface."""
         out = np.empty(gray.shape, np.float32)
         for core, part in self.tiles(gray, numbers, threads, largest):
             out[core] = part
         return out
 
-    @property
-    def doubts_rim(self) -> bool:
-        """Whether dark things along the sides of a page are rather a scanner's bed, a fold or a frame than ink."""
-        return bool(self.about["scaling"]["kind"] == "inner")
-
     def writing(self, ink: Ink) -> Ink:
-        """Of what the surface makes ink, that which is writing: for some models all but strips along the page's sides."""
-        return drop_edge_strips(ink) if self.doubts_rim else ink
+        """Of what the surface makes ink (True), that which is writing: with margins all but strips along the sides."""
+        return ink if self.margins is None else self.margins.writing(ink)
 
     def explain(self, gray: Gray, numbers: PageNumbers, threads: int | None = None) -> tuple[Array, Array, Array]:
-        """Sauvola thresholds per window, attention per choice, surface; see `Network.explain`."""
-        return self.network.explain(gray, self._known(numbers), self.scale(numbers), threads)
+        """Sauvola thresholds (H, W, windows), attention (H, W, choices), surface; thresholds on the 0–255 scale."""
+        network, page = self.network, self.inputs(gray, numbers)
+        bed = self.bed(gray, page.scale)
+        surfaces = np.empty((*gray.shape, len(self.architecture.windows)), np.float32)
+        attention = np.empty((*gray.shape, self.architecture.choices), np.float32)
+        surface = np.empty(gray.shape, np.float32)
+        for tile in network.tiles(page, threads, keep=True):
+            attention[tile.core] = tile.attention
+            surface[tile.core] = clear(page.scale.to_gray(tile.threshold), tile.core, bed)
+            each = tile.mean * (1 + network.k * (tile.deviation / network.r - 1))
+            surfaces[tile.core] = page.scale.to_gray(each)
+        return surfaces, attention, surface
 
 
 def _pack(weight: Array) -> Array:
-    from ..windows import compiled
+    from ..core.kernels import compiled
 
     kernels = compiled("sauvolanet.net.conv_kernels")
     return weight if kernels is None else kernels.pack(weight)
 
 
 def describe(name: str, architecture: Architecture, k: list[float], r: list[float], alpha: float, scaling: dict[str, Any],
-             parameters: int, licence: str, copyright: str, source: str, training: dict[str, Any]) -> dict[str, Any]:  # fmt: skip
-    """The JSON of a model; `save` adds file and checksum."""
+             margins: Margins | None, reading: Reading | None, parameters: int, licence: str, copyright: str, source: str,
+             training: dict[str, Any]) -> dict[str, Any]:  # fmt: skip
+    """The JSON of a model; `save` adds file and checksum, the walk of a recipe its name and digest."""
     return {
         "format": FORMAT, "name": name, "licence": licence, "copyright": copyright, "source": source,
         "architecture": architecture.to_json(), "windows": list(architecture.windows), "k": k, "r": r,
-        "constants": list(architecture.constants), "alpha": alpha, "scaling": scaling, "halo": halo_of(architecture),
-        "multiple": architecture.multiple, "parameters": parameters,
-        "macs_per_pixel": round(architecture.macs_per_pixel, 1), "training": training,
+        "constants": list(architecture.constants), "alpha": alpha, "scaling": scaling,
+        "margins": margins and margins.to_json(), "reading": reading and reading.to_json(), "halo": halo_of(architecture), "multiple": architecture.multiple,
+        "parameters": parameters,
+        "macs_per_pixel": round(architecture.macs_per_pixel, 1), "recipe": None, "recipe_sha256": None, "training": training,
     }  # fmt: skip
 
 
 def save(about: Mapping[str, Any], weights: Mapping[str, Array], path: str | os.PathLike[str]) -> Path:
     """Write PATH.npz, then PATH.json, each under a temporary name first; the JSON's path is returned."""
     base = base_of(path)
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = {n: np.asarray(w, np.float32) for n, w in weights.items()}
-    np.savez(buffer, **arrays)
-    data = buffer.getvalue()
+    data = packed(weights)
     about = {**about, "file": f"{base.name}.npz", "sha256": hashlib.sha256(data).hexdigest()}
     with atomic(base.with_name(base.name + ".npz")) as file:
         file.write(data)
@@ -144,6 +169,14 @@ def save(about: Mapping[str, Any], weights: Mapping[str, Array], path: str | os.
     with atomic(target) as file:
         file.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
     return target
+
+
+def packed(weights: Mapping[str, Array]) -> bytes:
+    """The content of a model's .npz: the same for the same weights."""
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {n: np.asarray(w, np.float32) for n, w in weights.items()}
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
 
 
 def base_of(path: str | os.PathLike[str]) -> Path:
@@ -174,30 +207,41 @@ def load(name: str) -> Model:
     """A shipped model by name, or one on disk by path; checked against its checksum. Kept for the next call."""
     path = locate(name)
     stat = path.stat()
-    return _load(path, stat.st_mtime_ns, stat.st_size)
+    return load_once(path, stat.st_mtime_ns, stat.st_size)
+
+
+def _number(value: Any) -> float:
+    if not math.isfinite(number := float(value)):
+        raise BadModel(f"{value} is not a number")
+    return number
 
 
 def _check(about: dict[str, Any]) -> None:
     """Fail on a description that would fail later, on every page."""
     windows = Model(about, {}).architecture.windows
     for name in ("k", "r"):
-        if len([float(value) for value in about[name]]) != len(windows):
+        if len([_number(value) for value in about[name]]) != len(windows):
             raise BadModel(f"{name} must be one for each of the {len(windows)} windows")
-    float(about["alpha"])
-    if about["scaling"]["kind"] not in SCALINGS:
-        raise BadModel(f"unknown kind of scaling {about['scaling']['kind']!r}")
-    page_scale(PageNumbers.of(np.zeros((1, 1), np.uint8)), about["scaling"])
+    for value in (about["alpha"], *about["constants"]):
+        _number(value)
+    if not isinstance(about["name"], str) or not about["name"]:
+        raise BadModel("name must be text")
+    check_scaling(about["scaling"])
     about["training"].get("partition")
     if Path(about["file"]).name != about["file"]:
         raise BadModel("file must be a name without a folder")
 
 
 @lru_cache(maxsize=8)
-def _load(path: Path, *_: int) -> Model:
+def load_once(path: Path, *_: int) -> Model:
     try:
+        if path.stat().st_size > _LONGEST:
+            raise ValueError(f"longer than {_LONGEST} bytes")
         about = json.loads(path.read_text(encoding="utf-8"))
         version = int(about["format"])
-    except (OSError, ValueError, TypeError, KeyError) as problem:
+    except RecursionError:
+        raise BadModel(f"{path}: not the description of a model (nested too deep)") from None
+    except (OSError, ValueError, TypeError, KeyError, OverflowError) as problem:
         raise BadModel(f"{path}: not the description of a model ({problem})") from None
     if version > FORMAT:
         raise BadModel(f"{path}: format {version}; this version reads up to {FORMAT}, a newer sauvolanet reads it")
@@ -205,7 +249,7 @@ def _load(path: Path, *_: int) -> Model:
         raise BadModel(f"{path}: missing or unknown keys: {', '.join(sorted(set(about) ^ _KEYS))}")
     try:
         _check(about)
-    except (BadModel, TypeError, ValueError, KeyError, AttributeError) as problem:
+    except (BadModel, UsageError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as problem:
         raise BadModel(f"{path}: not the description of a model ({problem})") from None
     file = path.with_name(about["file"])
     try:
@@ -214,5 +258,9 @@ def _load(path: Path, *_: int) -> Model:
         raise BadModel(f"{file}: {problem.strerror}") from None
     if hashlib.sha256(data).hexdigest() != about["sha256"]:
         raise BadModel(f"{file}: checksum differs from {path.name}; the file is damaged or belongs to another model")
-    with np.load(io.BytesIO(data)) as archive:
-        return Model(about, dict(archive))
+    model = Model(about, {})
+    try:
+        model.weights = read_weights(data, model.architecture)
+    except BadModel as problem:
+        raise BadModel(f"{file}: {problem}") from None
+    return model

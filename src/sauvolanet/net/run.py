@@ -1,4 +1,4 @@
-"""Run a network over a page, tile by tile: gray in, threshold surface out.
+"""Run a network over a page, tile by tile: what it reads in, thresholds and attention out, on the scaled gray.
 
 A tile is computed with a halo of rows and columns that its pixels can see, so its values are those of the whole page,
 bit for bit: every sum is taken in an order that depends on the pixel alone. Networks with instance normalisation need
@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..page import Strip, bed
-from ..windows import Gray, Surface, compiled, run_bands
+from ..core.bands import run_bands
+from ..core.kernels import compiled
+from ..page.margins import Region
 from .architecture import Architecture
 from .buffers import Array, empty
-from .features import Scale, features, shown, statistics, thresholds
+from .inputs import PageInputs, Statistics, thresholds
 
 TILE_BYTES = 300_000_000  # about what a tile may take; larger pages are cut
 # a network with page-wide statistics computes every layer again for each of its layers once a page is cut
@@ -37,27 +39,15 @@ class Layer:
     relu: bool
 
 
-def without_bed(surface: Surface, core: tuple[slice, slice], strips: list[Strip]) -> Surface:
-    """The surface of a tile, 0 where the strips of the page show the scanner's bed."""
-    for place, dark in strips:
-        both = [slice(max(c.start, p.start), min(c.stop, p.stop)) for c, p in zip(core, place, strict=True)]
-        if all(part.start < part.stop for part in both):
-            here, there = (
-                tuple(slice(b.start - o.start, b.stop - o.start) for b, o in zip(both, origin, strict=True))
-                for origin in (core, place)
-            )
-            surface[here][dark[there]] = 0
-    return surface
-
-
 @dataclass(frozen=True)
 class Tile:
     """Rows and columns of a tile: its core, and what has to be read to compute it."""
 
-    core: tuple[slice, slice]
-    read: tuple[slice, slice]
+    core: Region
+    read: Region
 
-    def inside(self) -> tuple[slice, slice]:
+    @property
+    def core_in_read(self) -> Region:
         """The core, counted from the first row and column read."""
         return tuple(slice(c.start - r.start, c.stop - r.start) for c, r in zip(self.core, self.read, strict=True))  # type: ignore[return-value]
 
@@ -168,6 +158,19 @@ def add_enlarged(skip: Array, small: Array, threads: int | None) -> Array:
     return skip
 
 
+class TileResult(NamedTuple):
+    """A tile's rows and columns, and what the network makes of it, on the scaled gray; see `Network.tiles`."""
+
+    core: Region
+    threshold: Array
+    attention: Array
+    mean: Array
+    deviation: Array
+
+
+Norms = dict[str, tuple[Array, Array]]  # scale and shift of each layer's instance normalisation, from the whole page
+
+
 @dataclass(frozen=True)
 class Network:
     """A network ready to run: description, layers by name, Sauvola parameters."""
@@ -177,64 +180,40 @@ class Network:
     k: Array
     r: Array
 
-    def tiles(self, gray: Gray, known: Array, scale: Scale, threads: int | None,
-              largest: int | None = None) -> Iterator[tuple[tuple[slice, slice], Surface]]:  # fmt: skip
-        """The surface on the page's 0–255 scale, tile by tile.
+    def tiles(self, page: PageInputs, threads: int | None, largest: int | None = None,
+              keep: bool = False) -> Iterator[TileResult]:  # fmt: skip
+        """The page tile by tile.
 
-        known : the page's numbers that the network sees. largest : pixels of a tile with its halo.
+        largest : pixels of a tile with its halo. keep : attention and window statistics too, not the threshold alone.
         """
-        strips = bed(gray, scale.bed)
-        for core, threshold, _, _, _ in self._run(gray, known, scale, threads, largest, keep=False):
-            yield core, without_bed(scale.to_gray(threshold), core, strips)
-
-    def explain(self, gray: Gray, known: Array, scale: Scale, threads: int | None) -> tuple[Array, Array, Array]:
-        """Sauvola thresholds (H, W, windows) and surface on the 0–255 scale, attention (H, W, choices)."""
         arch = self.architecture
-        surfaces = np.empty((*gray.shape, len(arch.windows)), np.float32)
-        attention = np.empty((*gray.shape, arch.choices), np.float32)
-        surface = np.empty(gray.shape, np.float32)
-        strips = bed(gray, scale.bed)
-        for core, threshold, weights, mean, deviation in self._run(gray, known, scale, threads, None, keep=True):
-            attention[core] = weights
-            surface[core] = without_bed(scale.to_gray(threshold), core, strips)
-            surfaces[core] = scale.to_gray(mean * (1 + self.k * (deviation / self.r - 1)))
-        return surfaces, attention, surface
-
-    def _run(self, gray: Gray, known: Array, scale: Scale, threads: int | None, largest: int | None,
-             keep: bool) -> Iterator[tuple[tuple[slice, slice], Array, Array, Array, Array]]:  # fmt: skip
-        """Core, threshold, attention, mean and deviation of each tile, on the scaled gray."""
-        arch = self.architecture
-        gray = shown(gray, scale)
         instance = arch.norm == "instance"
         largest = largest or (TILE_BYTES_INSTANCE if instance else TILE_BYTES) // self.bytes_per_pixel
-        height, width = gray.shape
+        height, width = page.gray.shape
         tiles = cut(height, width, halo_of(arch), arch.multiple, largest, whole_rows=instance)
-        norms: dict[str, tuple[Array, Array]] = {}
+        norms: Norms = {}
         if instance and len(tiles) > 1:
-            for name in self._normalised:
-                self._gather(name, gray, tiles, scale, known, norms, threads)
+            for layer in arch.convolutions():
+                if layer.normalised:
+                    norms[layer.name] = self._page_norm(layer.name, layer.span, page, tiles, norms, threads)
         for tile in tiles:
-            scaled, mean, deviation = self._statistics(gray, tile, scale, threads, keep)
-            head = self._head(scaled, mean, deviation, known, norms, threads)
-            core = tile.inside()
-            if keep or not self._apart:
-                threshold, attention = self._decide(head, scaled, mean, deviation, core, threads, keep)
+            measured = page.statistics(tile.read, threads, keep or not self.fused)
+            head = self.head(page, measured, threads, norms)
+            core = tile.core_in_read
+            if keep or not self.fused:
+                threshold, attention = self.decide(head, measured, core, threads, keep)
             else:
                 attention = np.empty((0, 0, 0), np.float32)
-            if self._apart:  # also where attention is kept: the surface that is shown is the one that makes the ink
-                threshold = thresholds(gray, arch, self.k, self.r, scale, tile.core, head[core], threads)
-            yield tile.core, threshold, attention, mean[core], deviation[core]
+            if self.fused:  # also where attention is kept: the surface that is explained is the one that makes the ink
+                threshold = thresholds(page.gray, arch, self.k, self.r, page.scale, tile.core, head[core], threads)
+            yield TileResult(tile.core, threshold, attention, measured.mean[core], measured.deviation[core])
 
     @property
-    def _apart(self) -> bool:
-        """Whether the window statistics are taken while the thresholds are made, and never kept for the page."""
+    def fused(self) -> bool:
+        """Whether window statistics are taken while the thresholds are made, and never kept for the page."""
         arch = self.architecture
         fits = not arch.sees_windows and arch.fold == 1 and arch.choices <= 8
         return fits and compiled("sauvolanet.net.feature_kernels") is not None
-
-    @property
-    def _normalised(self) -> list[str]:
-        return [name for name, *_, normalised, _ in self.architecture.convolutions() if normalised]
 
     @property
     def bytes_per_pixel(self) -> int:
@@ -242,26 +221,21 @@ class Network:
         arch = self.architecture
         held = 1 if arch.kind == "chain" else 2
         layers = [
-            (i + held * o) / span**2 for name, i, o, *_, span in arch.convolutions() if not name.startswith("refine")
+            (layer.inputs + held * layer.outputs) / layer.span**2
+            for layer in arch.convolutions()
+            if layer.name not in arch.refinement
         ]
-        return int(4 * ((0 if self._apart else 2 * len(arch.windows)) + 1 + max(layers)))
+        return int(4 * ((0 if self.fused else 2 * len(arch.windows)) + 1 + max(layers)))
 
-    def _statistics(self, gray: Gray, tile: Tile, scale: Scale, threads: int | None,
-                    keep: bool = False) -> tuple[Array, Array, Array]:  # fmt: skip
-        """Scaled gray, mean and deviation of what a tile reads; the latter two are empty where nothing needs them."""
-        windows = () if self._apart and not keep else self.architecture.windows
-        mean, deviation = statistics(gray, windows, scale, tile.read, threads)
-        scaled = (gray[tile.read] - np.float32(scale.low)) * np.float32(scale.gain)
-        return scaled, mean, deviation
-
-    def _head(self, scaled: Array, mean: Array, deviation: Array, known: Array, norms: dict[str, tuple[Array, Array]],
-              threads: int | None, until: str = "") -> Array:  # fmt: skip
+    def head(self, page: PageInputs, measured: Statistics, threads: int | None, norms: Norms | None = None,
+             until: str = "") -> Array:  # fmt: skip
         """The head's output for a tile, still folded; with ``until`` that layer's plain convolution instead.
 
         Page-wide statistics that ``norms`` lacks are taken from the tile, which is then the whole page.
         """
         arch = self.architecture
-        x = features(arch, scaled, mean, deviation, known, threads)
+        norms = norms or {}
+        x = page.features(measured, threads)
         kept: list[Array] = []
         for depth, widths in enumerate(arch.widths):
             if depth:
@@ -278,9 +252,7 @@ class Network:
                 return x
         return convolve(x, self.layers["head"], threads)
 
-    def _layer(
-        self, name: str, x: Array, norms: dict[str, tuple[Array, Array]], threads: int | None, until: str
-    ) -> Array:
+    def _layer(self, name: str, x: Array, norms: Norms, threads: int | None, until: str) -> Array:
         """A convolution with its normalisation and ReLU; the plain convolution if it is the one asked for."""
         z = convolve(x, self.layers[name], threads)
         if self.architecture.norm == "batch" or name == until:
@@ -288,42 +260,42 @@ class Network:
         scale, shift = norms[name] if name in norms else page_norm(row_sums(z, threads), z.shape[0] * z.shape[1])
         return normalise(z, scale, shift, threads)
 
-    def _gather(self, name: str, gray: Gray, tiles: list[Tile], scale: Scale, known: Array,
-                norms: dict[str, tuple[Array, Array]], threads: int | None) -> None:  # fmt: skip
-        """Add the page-wide statistics of one layer: its sums per row of the page, over all tiles."""
-        span = next(span for layer, *_, span in self.architecture.convolutions() if layer == name)
-        rows = [
-            row_sums(self._head(*self._statistics(gray, tile, scale, threads), known, norms, threads, until=name),
-                     threads)[tile.inside()[0].start // span : -(-tile.inside()[0].stop // span)]
-            for tile in tiles
-        ]  # fmt: skip
-        count = sum(map(len, rows)) * -(-gray.shape[1] // span)
-        norms[name] = page_norm(np.concatenate(rows), count)
+    def _page_norm(self, name: str, span: int, page: PageInputs, tiles: list[Tile], norms: Norms,
+                   threads: int | None) -> tuple[Array, Array]:  # fmt: skip
+        """Scale and shift of one layer from the whole page: its sums per row of the page, over all tiles."""
+        rows = []
+        for tile in tiles:
+            core = tile.core_in_read[0]
+            z = self.head(page, page.statistics(tile.read, threads, not self.fused), threads, norms, until=name)
+            rows.append(row_sums(z, threads)[core.start // span : -(-core.stop // span)])
+        count = sum(map(len, rows)) * -(-page.gray.shape[1] // span)
+        return page_norm(np.concatenate(rows), count)
 
-    def _decide(self, head: Array, scaled: Array, mean: Array, deviation: Array, core: tuple[slice, slice],
-                threads: int | None, keep: bool) -> tuple[Array, Array]:  # fmt: skip
+    def decide(self, head: Array, measured: Statistics, core: Region, threads: int | None,
+               keep: bool) -> tuple[Array, Array]:  # fmt: skip
         """Threshold and attention of a tile's core: unfolding, refinement and AST, a band of rows at a time."""
+        scaled, mean, deviation = measured
         arch = self.architecture
         rows, columns = core
         shape = (rows.stop - rows.start, columns.stop - columns.start)
         threshold = np.empty(shape, np.float32)
         attention = np.empty((*shape, arch.choices if keep else 0), np.float32)
         constants = np.asarray(arch.constants, np.float32)
-        margin = len(arch.refinement)
+        reach = len(arch.refinement)
 
         def work(begin: int, end: int) -> None:
             for a in range(begin, end, BAND):
                 b = min(a + BAND, end)
-                top, bottom = max(rows.start + a - margin, 0), min(rows.start + b + margin, len(scaled))
+                top, bottom = max(rows.start + a - reach, 0), min(rows.start + b + reach, len(scaled))
                 logits, change = unfold(arch, head, scaled, mean, top, bottom), None
                 here = (slice(rows.start + a, rows.start + b), columns)
-                inner = (slice(here[0].start - top, here[0].stop - top), columns, slice(arch.choices))
+                band = (slice(here[0].start - top, here[0].stop - top), columns, slice(arch.choices))
                 if arch.refine:
-                    first, last, x = inner[0].start, inner[0].stop, logits
-                    for more, name in zip(reversed(range(margin)), arch.refinement, strict=True):
+                    first, last, x = band[0].start, band[0].stop, logits
+                    for more, name in zip(reversed(range(reach)), arch.refinement, strict=True):
                         x = convolve(x, self.layers[name], 1, max(first - more, 0), min(last + more, len(logits)))
-                    change = x[inner]
-                attend(logits[inner], change, mean[here], deviation[here], self.k, self.r, constants, attention[a:b],
+                    change = x[band]
+                attend(logits[band], change, mean[here], deviation[here], self.k, self.r, constants, attention[a:b],
                        threshold[a:b])  # fmt: skip
 
         run_bands(shape[0], threads, work, pieces=4)

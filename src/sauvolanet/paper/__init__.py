@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..atomic import atomic
-from ..datasets import CATALOGUE
+from ..core.atomic import atomic
+from ..score.datasets import CATALOGUE
 from .ablation import table2, table3
 from .architecture import figure2
 from .cells import Work, parse_shard
@@ -24,7 +24,7 @@ from .tables import Section
 
 __all__ = ["NAMES", "Section", "Work", "commands", "make", "parse_shard", "report"]
 
-_MAKERS: dict[str, Callable[[Work], Section]] = {
+MAKERS: dict[str, Callable[[Work], Section]] = {
     "table1": table1,
     "table2": table2,
     "table3": table3,
@@ -35,7 +35,7 @@ _MAKERS: dict[str, Callable[[Work], Section]] = {
     "figure4": figure4,
     "claims": claims,
 }
-NAMES = (*_MAKERS, "all")
+NAMES = (*MAKERS, "all")
 
 
 def make(name: str, work: Work) -> list[Section]:
@@ -44,12 +44,12 @@ def make(name: str, work: Work) -> list[Section]:
     "all" takes no time measurements: speeds are measured by asking for figure1, on a machine with nothing else to do.
     Networks are trained by asking for table3 only; "all" and "claims" show those that are there.
     """
-    names = list(_MAKERS) if name == "all" else [name]
+    names = list(MAKERS) if name == "all" else [name]
     if name != "table3":
         work = replace(work, may_train=False)
     sections = []
     for one in names:
-        section = figure1(work, measure=False) if name == "all" and one == "figure1" else _MAKERS[one](work)
+        section = figure1(work, measure=False) if name == "all" and one == "figure1" else MAKERS[one](work)
         section.write(work.out)
         sections.append(section)
     return sections

@@ -8,6 +8,7 @@ score is the mean over sets of the set's mean, without Synchromedia.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -16,11 +17,13 @@ from typing import Any, cast
 import numpy as np
 
 from .. import classic
-from ..datasets import CATALOGUE, GROUPS, Page, read_gray, read_truth
-from ..metrics import score
-from ..page import PageNumbers
-from ..windows import Gray, Ink, local_threshold, mean_deviation
-from .cells import METRICS, Rows, Work, fingerprint, means
+from ..core.arrays import Gray, Ink
+from ..core.windows import local_threshold, mean_deviation
+from ..page.numbers import PageNumbers
+from ..pipeline import probes
+from ..score.datasets import CATALOGUE, GROUPS, Page, read_gray, read_truth
+from ..score.metrics import score
+from .cells import METRICS, Rows, Work, means, metrics_key, pages_digest
 from .fit import ALPHA, Pixels, fit
 from .networks import networks, recipe
 from .tables import PRINTED, SCORES, Section, Spread, beside
@@ -73,27 +76,38 @@ class Samples:
 
     def pixels(self, window: int, scaling: str) -> Pixels:
         """The sampled pixels with the statistics of a window, each patch scaled."""
-        columns: list[list[Any]] = [[], [], [], []]
-        for gray, ink, at in self.patches:
-            mean, deviation = (s.reshape(-1)[at] for s in mean_deviation(gray, window))
-            low, high = (int(gray.min()), int(gray.max())) if scaling == "minmax" else (0, 255)
-            scale = np.float32(1 / max(high - low, 1))
-            mean = (mean - low) * scale
-            values = (
-                (gray.reshape(-1)[at] - np.float32(low)) * scale,
-                mean,
-                mean * deviation * scale,
-                ink.reshape(-1)[at],
-            )
-            for column, value in zip(columns, values, strict=True):
-                column.append(value)
-        weight = np.full(len(self.names) * PIXELS, 1 / (len(self.names) * PIXELS), np.float32)
-        return Pixels(*[*(np.concatenate(column) for column in columns), weight])
+        return _pixels(self.patches, window, scaling)
 
     def without(self, pixels: Pixels, name: str) -> Pixels:
         """The pixels of all sets but one."""
         keep = np.repeat(np.array(self.names) != name, PIXELS)
         return Pixels(*(getattr(pixels, n)[keep] for n in ("gray", "mean", "product", "ink", "weight")))
+
+
+def _pixels(patches: list[tuple[Gray, Ink, Any]], window: int, scaling: str) -> Pixels:
+    """Pixels of patches with the statistics of a window, each patch scaled."""
+    columns: list[list[Any]] = [[], [], [], []]
+    for gray, ink, at in patches:
+        mean, deviation = (s.reshape(-1)[at] for s in mean_deviation(gray, window))
+        low, high = (int(gray.min()), int(gray.max())) if scaling == "minmax" else (0, 255)
+        scale = np.float32(1 / max(high - low, 1))
+        mean = (mean - low) * scale
+        values = (
+            (gray.reshape(-1)[at] - np.float32(low)) * scale,
+            mean,
+            mean * deviation * scale,
+            ink.reshape(-1)[at],
+        )
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+    count = sum(map(len, columns[0]))
+    return Pixels(*[*(np.concatenate(column) for column in columns), np.full(count, 1 / count, np.float32)])
+
+
+def _probe_pixels(window: int, scaling: str) -> Pixels:
+    """Every seventh pixel of two probes with text: what is fitted to them tells a change in how k and r are found."""
+    patches = [(gray, gray < PageNumbers.of(gray).otsu(), np.arange(0, gray.size, 7)) for gray in probes()[4:6]]
+    return _pixels(patches, window, scaling)
 
 
 class Trainings:
@@ -112,8 +126,8 @@ class Trainings:
         if len(self.work.sets) < 2:
             return None  # nothing is left to train on
         depends = {
-            "pages": {n: fingerprint(p) for n, p in self.work.sets.items()}, "row": vars(row), "alpha": ALPHA,
-            "sample": [PATCH, PATCHES, PIXELS, SEED],
+            "pages": {n: pages_digest(p) for n, p in self.work.sets.items()}, "row": vars(row), "alpha": ALPHA,
+            "sample": [PATCH, PATCHES, PIXELS, SEED], "probe": fit(_probe_pixels(row.window, row.scaling), row.k, row.r),
         }  # fmt: skip
         found = self.work.cell(f"fit-{row}", depends, lambda: self._train(row))
         self.seconds[row] = self.work.seconds(f"fit-{row}", depends)
@@ -136,15 +150,16 @@ class Trainings:
         found: dict[str, Rows | None] = {}
         for name, (k, r) in (values or {}).items():
             pages = self.work.pages(name)
+            ink = partial(sauvola_ink, window=row.window, k=k, r=r, scaling=row.scaling)
             depends = {
-                "pages": fingerprint(pages),
+                "pages": pages_digest(pages),
                 "window": row.window,
                 "k": k,
                 "r": r,
                 "scaling": row.scaling,
-                "metrics": metrics,
+                "metrics": metrics_key(metrics),
+                "probes": hashlib.sha256(b"".join(ink(gray).tobytes() for gray in probes())).hexdigest(),
             }
-            ink = partial(sauvola_ink, window=row.window, k=k, r=r, scaling=row.scaling)
             found[name] = self.work.cell(f"single-{row}-{name}", depends, partial(_score, pages, ink, metrics))
         return None if values is None or None in found.values() else found  # type: ignore[return-value]
 

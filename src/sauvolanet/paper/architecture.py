@@ -60,13 +60,13 @@ def draw(model: net.Model) -> Any:
     axes.add_patch(
         plt.Rectangle((first - 0.66, top - 0.58), len(arch.windows) * step + 0.02, 1.16, fill=False, linestyle=":")
     )
-    for i, (name, _, out, size, dilation, normalised, span) in enumerate(layers):
+    for i, layer in enumerate(layers):
         line, column = divmod(i, columns)
-        text = (
-            f"{out}@{size}×{size}" + (f"\nd = {dilation}" if dilation > 1 else "") + (f"\n÷{span}" if span > 1 else "")
-        )
-        text = f"+ skip\n{text}" if name.startswith("up") else text
-        text += f"\n{arch.norm} norm\nReLU" if normalised else ""
+        text = f"{layer.outputs}@{layer.side}×{layer.side}"
+        text += f"\nd = {layer.dilation}" if layer.dilation > 1 else ""
+        text += f"\n÷{layer.span}" if layer.span > 1 else ""
+        text = f"+ skip\n{text}" if layer.name.startswith("up") else text
+        text += f"\n{arch.norm} norm\nReLU" if layer.normalised else ""
         y = 1.5 * (lines - 1 - line)
         box(first + column * step, y, text, "convolution")
         if column:

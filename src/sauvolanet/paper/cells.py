@@ -7,21 +7,25 @@ of several machines together, copy their ``cells`` folders into one.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from .. import __version__, classic, datasets, net
-from ..atomic import atomic
+import numpy as np
+
+from .. import __version__, classic
+from ..core.atomic import atomic
 from ..errors import BadData, UsageError
-from ..evaluate import _prediction_files, evaluate, summarize
+from ..pipeline import Selection, fingerprint, probes
+from ..score import datasets
+from ..score.evaluation import _prediction_files, evaluate, summarize
+from ..score.metrics import score
 
 METRICS = ("fm", "pfm", "psnr", "drd")  # the paper's four, in its order
 Rows = list[dict[str, Any]]  # one per page: dataset, page, status, error and the scores
@@ -141,12 +145,10 @@ class Work:
         pages = self.pages(set_, gray)
         if not pages or (method and not classic.available(classic.METHODS[method])):
             return None
-        depends: dict[str, Any] = {"pages": fingerprint(pages), "metrics": METRICS}
-        if model:
-            depends["weights"] = net.load(model).digest
-        elif method:
-            depends["method"] = [method, digest(Path(inspect.getfile(classic.METHODS[method].function)))]
-        elif predictions:
+        depends: dict[str, Any] = {"pages": pages_digest(pages), "metrics": metrics_key()}
+        if predictions is None:
+            depends["engine"] = engine_key(model, method)
+        else:
             depends["predictions"] = [digest(p) for p in sorted(predictions.rglob("*")) if p.is_file()]
         folder = self.paper_gray if gray else self.documents
         assert folder is not None
@@ -192,7 +194,27 @@ def digest(path: Path) -> str:
     return _digests[key]
 
 
-def fingerprint(pages: list[datasets.Page]) -> str:
+known_engines: dict[str, str] = {}  # fingerprint by what the engine's results depend on, in this process
+
+
+def engine_key(model: str | None = None, method: str | None = None) -> str:
+    """What a model or method would give here, whatever code makes it: see `sauvolanet.pipeline.fingerprint`."""
+    selection = Selection.of(model=model, method=method, invert="no")
+    engine = selection.engine()
+    known = json.dumps(engine.values)
+    if known not in known_engines:
+        known_engines[known] = fingerprint(engine, selection.options)
+    return known_engines[known]
+
+
+@lru_cache
+def metrics_key(metrics: Sequence[str] = METRICS) -> dict[str, Any]:
+    """The scores of a page whose ink lies one pixel beside its truth: they tell a change in how scores are computed."""
+    truth = probes()[3] > 127  # white on black
+    return score(np.roll(truth, 1, axis=1), truth, metrics=metrics)
+
+
+def pages_digest(pages: list[datasets.Page]) -> str:
     """Checksum over the names and contents of pages and truths."""
     text = "".join(f"{p.set}/{p.id}:{digest(p.image)}:{digest(p.truth)};" for p in pages)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .. import net
-from ..datasets import Page, read_gray, read_truth
-from ..explain import explain
-from ..metrics import fm
-from ..windows import Ink
+from ..api import explain
+from ..core.arrays import Ink
+from ..score.datasets import Page, read_gray, read_truth
+from ..score.metrics import fm
 from .ablation import LEFT_OUT, Single, Trainings, leave_one_out, table2_rows
-from .cells import METRICS, Work, fingerprint, means
+from .cells import METRICS, Work, engine_key, means, metrics_key, pages_digest
 from .networks import COUNTS, networks, recipe
 from .tables import PRINTED, Section
 
@@ -31,7 +31,7 @@ def claims(work: Work) -> Section:
     """Every claim with its verdict."""
     section = Section("claims", "The text's claims", ["claim", "verdict", "figures"])
     section.rows = [
-        list(claim) for part in (_training, _windows, _steps_of_the_network, _tables, _size) for claim in part(work)
+        list(claim) for part in (of_training, of_windows, _steps_of_the_network, _tables, _size) for claim in part(work)
     ]
     section.notes = [
         "The authors' weights stand for SauvolaNet. Steps of the network are looked at on the pages of DIBCO 2011, 2014 and 2016."
@@ -43,7 +43,7 @@ def _verdict(holds: bool) -> str:
     return "holds" if holds else "does not hold"
 
 
-def _untrained_and_trained(trainings: Trainings) -> dict[str, dict[tuple[bool, bool], float]] | None:
+def untrained_and_trained(trainings: Trainings) -> dict[str, dict[tuple[bool, bool], float]] | None:
     """FM of Table 2 by preset and whether k and r are trained; None where a row is not there yet."""
     by_preset: dict[str, dict[tuple[bool, bool], float]] = {}
     missing = False  # go on all the same: what is not there may be another shard's
@@ -56,10 +56,10 @@ def _untrained_and_trained(trainings: Trainings) -> dict[str, dict[tuple[bool, b
     return None if missing else by_preset
 
 
-def _training(work: Work) -> Iterator[Claim]:
+def of_training(work: Work) -> Iterator[Claim]:
     """Table 2's three trends."""
     trainings = Trainings(work)
-    by_preset = _untrained_and_trained(trainings)
+    by_preset = untrained_and_trained(trainings)
     texts = ("The library presets do not work well.", "Training k or r is better than neither, both better than one.",
              "Trained k and r differ between window sizes.")  # fmt: skip
     if by_preset is None:
@@ -93,14 +93,14 @@ def _training(work: Work) -> Iterator[Claim]:
     yield texts[2], verdict, f"pairs that differ by more than 3 deviations over the left-out sets; {figures}"
 
 
-def _windows(work: Work) -> Iterator[Claim]:
+def of_windows(work: Work) -> Iterator[Claim]:
     """Table 3: trained windows beat the best preset and are alike except 7; more windows are better."""
     trainings = Trainings(work)
     single = {row["windows"][0]: leave_one_out(trainings.scores(Single(row["windows"][0])), LEFT_OUT)
               for row in PRINTED["table3"] if len(row["windows"]) == 1}  # fmt: skip
     odd = _SAID["odd_window"]
     texts = ("One window of any size with trained k and r beats the best preset.", f"Windows other than {odd} attain similar scores.")  # fmt: skip
-    by_preset = _untrained_and_trained(trainings)
+    by_preset = untrained_and_trained(trainings)
     if by_preset is None or None in single.values():
         yield from ((text, _WAIT, "Tables 2 and 3") for text in texts)
     else:
@@ -155,7 +155,7 @@ def looked_at(work: Work, model: str = "original") -> list[dict[str, Any]] | Non
     found: list[dict[str, Any]] = []
     for name in ("DIBCO2011", "DIBCO2014", "DIBCO2016"):
         pages = work.pages(name)
-        depends = {"pages": fingerprint(pages), "weights": net.load(model).digest}
+        depends = {"pages": pages_digest(pages), "engine": engine_key(model), "metrics": metrics_key()}
         part = work.cell(f"steps-{model}-{name}", depends, partial(look, pages)) if pages else None
         if part is None:
             return None

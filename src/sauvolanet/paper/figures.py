@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from .. import classic, net
-from ..atomic import atomic
-from ..binarize import Binarizer
-from ..datasets import PAPER_ABOVE, Page, read_gray, read_image, read_truth
+from ..api import Binarizer, explain
+from ..core.atomic import atomic
+from ..core.bands import cores
 from ..errors import BadData, MissingExtra
-from ..explain import explain, picture
-from ..metrics import fm
-from ..sheet import sheet
-from ..windows import cores
-from .cells import Work, fingerprint, means
+from ..score.datasets import PAPER_ABOVE, Page, read_gray, read_image, read_truth
+from ..score.metrics import fm
+from ..show.explanation import picture
+from ..show.sheet import sheet
+from .cells import Work, engine_key, means, metrics_key, pages_digest
 from .comparison import TEST_TABLES, Entry, entries, models
 from .tables import PRINTED, Beside, Fine, Section
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 ROUNDS = 5
-_SHEET_METHODS = ("otsu", "sauvola", "su", "howe")
+SHEET_METHODS = ("otsu", "sauvola", "su", "howe")
 
 
 def pyplot() -> Any:
@@ -79,8 +79,7 @@ def speeds(work: Work, measure: bool) -> dict[str, Any] | None:
     pages = work.pages("DIBCO2011")
     machine = {"processor": _processor(), "cores": cores()}
     names = [*models(work)[0], *(n for n in classic.METHODS if classic.available(classic.METHODS[n]))]
-    weights = {n: net.load(n).digest for n in models(work)[0]}
-    depends = {"pages": fingerprint(pages), "machine": machine, "names": names, "weights": weights, "rounds": ROUNDS}
+    depends = {"pages": pages_digest(pages), "machine": machine, "engines": _engines(names), "rounds": ROUNDS}
 
     def compute() -> dict[str, Any]:
         grays = [read_gray(p) for p in pages]
@@ -100,6 +99,11 @@ def speeds(work: Work, measure: bool) -> dict[str, Any] | None:
         return {"machine": machine, "pages_per_second": rate}
 
     return work.cell("speed", depends, compute if measure else None) if pages else None
+
+
+def _engines(names: list[str]) -> dict[str, str]:
+    """What each model or method of that name would give."""
+    return {n: engine_key(**{"method" if n in classic.METHODS else "model": n}) for n in names}
 
 
 def _processor() -> str:
@@ -145,12 +149,12 @@ def figure1(work: Work, measure: bool = True) -> Section:
              title="Area: numbers in the model; gray: methods without training")  # fmt: skip
     line = axes.annotate(f"SauvolaNet as printed (GPU, {printed_size // 1000} K)", (0.02, printed_fm), xycoords=("axes fraction", "data"), fontsize=8,
                          color="teal", xytext=(0, 3), textcoords="offset points")  # fmt: skip
-    _name_points(axes, [(name, speed, score) for name, score, speed, _, _ in points], line)
+    name_points(axes, [(name, speed, score) for name, score, speed, _, _ in points], line)
     section.pictures = save_drawing(figure, work.out, "figure1")
     return section
 
 
-def _name_points(axes: Any, points: list[tuple[str, float, float]], beside: Any) -> None:
+def name_points(axes: Any, points: list[tuple[str, float, float]], beside: Any) -> None:
     """Write each name at the first place around its point where it covers no other, no point, nor ``beside``.
 
     A name that is not next to its point is joined to it by a line.
@@ -187,14 +191,14 @@ def figure3(work: Work) -> Section:
 
     truth = None
     if work.page:
-        gray, shown = read_image(work.page), work.page.name
+        gray, page_name = read_image(work.page), work.page.name
         if work.truth:
             truth = read_image(work.truth) <= PAPER_ABOVE
             if truth.shape != gray.shape:
                 raise BadData(f"{work.truth}: the truth and the page differ in size")
     else:
         gray, truth = synthetic(7, kind="print", height=300, width=640)
-        shown = "a synthetic page with exact truth"
+        page_name = "a synthetic page with exact truth"
     section = Section("figure3", "Figure 3: intermediate results", public=work.page is None,
                       columns=["w", "k", "r", "FM of its threshold alone", "mean attention"])  # fmt: skip
     about = net.load("original").about
@@ -205,7 +209,7 @@ def figure3(work: Work) -> Section:
         section.rows.append([window, k, r, alone, Fine(float(steps.attention[i].mean()), 3)])
     section.pictures = save_picture(picture(steps, truth, width=400), work.out, "figure3")
     whole = "" if truth is None else f"The FM of the adaptive threshold T is {fm(steps.ink, truth):.2f}. "
-    section.notes = [f"Thresholds of the single windows, their results, attention, adaptive threshold and output of the authors' weights on {shown}. {whole}"
+    section.notes = [f"Thresholds of the single windows, their results, attention, adaptive threshold and output of the authors' weights on {page_name}. {whole}"
                      "Another page: `sauvolanet paper figure3 --page FILE --truth FILE`, or `sauvolanet explain`."]  # fmt: skip
     return section
 
@@ -217,7 +221,7 @@ def figure4(work: Work) -> Section:
     """Sheets of the pages that Figure 4 shows: those on which the authors' weights score what is printed."""
     section = Section("figure4", "Figure 4: qualitative comparison", public=False,
                       columns=["row", "page", "SauvolaNet", "cGANs, printed", "DeepOtsu, printed", "MRAtt, printed"])  # fmt: skip
-    methods = [n for n in _SHEET_METHODS if classic.available(classic.METHODS[n])]
+    methods = [n for n in SHEET_METHODS if classic.available(classic.METHODS[n])]
     names = ["original", *(n for n in models(work)[0] if n != "original"), *methods]
     section.columns += names[1:]
     gray = work.paper_gray is not None
@@ -238,9 +242,9 @@ def figure4(work: Work) -> Section:
         best = min(rows, key=lambda row: abs(row["fm"] - printed["SauvolaNet"]))
         page = next(p for p in work.pages(best["dataset"], gray) if p.id == best["page"])
         depends = {
-            "page": fingerprint([page]),
-            "names": names,
-            "weights": [net.load(n).digest for n in models(work)[0]],
+            "page": pages_digest([page]),
+            "engines": _engines(names),
+            "metrics": metrics_key(),
         }
         draw = partial(_draw_sheet, work, page, printed["row"], names)
         found = work.cell(f"figure4-{printed['row']}", depends, draw) or {}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..core.kernels import compiled
 from ..errors import RunFailed
-from ..windows import compiled
 
 Values = npt.NDArray[np.float32]
 

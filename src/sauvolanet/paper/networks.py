@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import MissingExtra, UnknownName, UsageError
-from ..evaluate import evaluate
 from ..net.architecture import PAPER
-from .cells import METRICS, Rows, Work, fingerprint, page_rows
+from ..score.evaluation import evaluate
+from .cells import METRICS, Rows, Work, metrics_key, page_rows, pages_digest
 from .tables import PRINTED
 
 if TYPE_CHECKING:
@@ -99,11 +99,12 @@ def _network(
     work: Work, how: Recipe, count: int, train: tuple[str, ...], leave_out: str, test: list[str], turn: int
 ) -> Rows | None:
     settings = _settings(how, count, train, leave_out)
-    depends = {"pages": {n: fingerprint(p) for n, p in work.sets.items()}, "settings": settings.to_json()}
+    depends = {"pages": {n: pages_digest(p) for n, p in work.sets.items()}, "settings": settings.to_json(),
+               "metrics": metrics_key()}  # fmt: skip
     name = f"network-{how.preset}-{how.steps}-{count}-{leave_out or 'stated'}"
     asked = work.networks == how.kind and work.may_train
     return work.cell(  # type: ignore[no-any-return]
-        name, depends, partial(_train_network, work, name, how, settings, test) if asked else None, turn
+        name, depends, partial(train_network, work, name, how, settings, test) if asked else None, turn
     )
 
 
@@ -123,7 +124,7 @@ def _settings(how: Recipe, count: int, train: tuple[str, ...], leave_out: str) -
     )  # fmt: skip
 
 
-def _train_network(work: Work, name: str, how: Recipe, settings: Settings, test: list[str]) -> Rows | None:
+def train_network(work: Work, name: str, how: Recipe, settings: Settings, test: list[str]) -> Rows | None:
     """Train, or go on training, until it is done or time is up (then None); then score the model."""
     try:
         from ..net.model import save

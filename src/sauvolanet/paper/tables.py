@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..atomic import atomic
+from ..core.atomic import atomic
 
 NOT_RUN = "not run"
 PRINTED: dict[str, Any] = json.loads((Path(__file__).parent / "printed.json").read_text(encoding="utf-8"))
@@ -93,8 +93,8 @@ class Section:
             shown_columns = len(self.columns) - self.csv_only
             lines += ["| " + " | ".join(self.columns[:shown_columns]) + " |", "|" + "---|" * shown_columns]
             lines += ["| " + " | ".join(_text(v) for v in row[:shown_columns]) + " |" for row in self.rows] + [""]
-        shown = [p for p in self.pictures if p.endswith(".png")] if self.public or not pictures_in else []
-        lines += [line for p in shown for line in (f"![{self.title}]({pictures_in}{p})", "")]
+        public = [p for p in self.pictures if p.endswith(".png")] if self.public or not pictures_in else []
+        lines += [line for p in public for line in (f"![{self.title}]({pictures_in}{p})", "")]
         return "\n".join([*lines, *(line for note in self.notes for line in (note, ""))])
 
     def csv(self) -> str:

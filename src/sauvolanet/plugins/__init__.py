@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..options import ENLARGE, THREADS, VERB_OPTIONS, Option
 
 if TYPE_CHECKING:
-    from ..binarize import Binarizer
+    from ..api import Binarizer
 
 MODEL = Option("model", str, None,
                help="A shipped model's name, or the path of a model; without it the default model.")  # fmt: skip
@@ -28,6 +28,6 @@ def shared_binarizer(threads: int | None = 1, **options: Any) -> Binarizer:
 
 @lru_cache(maxsize=8)
 def _kept(threads: int | None, options: tuple[tuple[str, Any], ...]) -> Binarizer:
-    from ..binarize import Binarizer  # only now numpy and the model are loaded
+    from ..api import Binarizer  # only now numpy and the model are loaded
 
     return Binarizer(threads=threads, **dict(options))

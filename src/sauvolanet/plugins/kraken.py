@@ -21,14 +21,15 @@ def sauvolanet(context: click.Context, /, **options: Any) -> Callable[..., None]
     from kraken.containers import ProcessingStep
 
     try:
-        given = {o.name: o.parse(options[o.name]) for o in OPTIONS if options[o.name] is not None}
+        given = {o.name: options[o.name] for o in OPTIONS if options[o.name] is not None}
         binarizer = shared_binarizer(threads=context.meta["num_threads"], **given)
     except SauvolanetError as problem:
         raise click.UsageError(str(problem)) from None
+    checked = {n: getattr(binarizer.options, n, v) for n, v in given.items()}
     context.meta["steps"].append(ProcessingStep(id=f"_{uuid.uuid4()}", category="preprocessing",
                                                 description="Image binarization",
-                                                settings={"sauvolanet": binarizer.name, **given}))  # fmt: skip
-    return partial(_step, binarizer)
+                                                settings={"sauvolanet": binarizer.name, **checked}))  # fmt: skip
+    return partial(write_ink, binarizer)
 
 
 for _option in reversed(OPTIONS):  # click lists them in the order in which they were added, last first
@@ -36,13 +37,14 @@ for _option in reversed(OPTIONS):  # click lists them in the order in which they
     sauvolanet = click.option(f"--{_option.name}", metavar=_option.name.upper(), help=_text)(sauvolanet)
 
 
-def _step(binarizer: Callable[[Any], Any], input: str | Path, output: str | Path) -> None:
+def write_ink(binarizer: Callable[[Any], Any], input: str | Path, output: str | Path) -> None:
     """One page: read ``input``, write ink (black = ink) to ``output``, which the next step reads."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
 
-    from ..atomic import atomic
+    from ..core.atomic import atomic
     from ..files.read import sane_dpi
     from ..files.write import FORMATS, SUFFIXES
+    from ..page.formats import open_image
 
     meta = click.get_current_context().meta
     if not meta["first_process"]:
@@ -55,7 +57,7 @@ def _step(binarizer: Callable[[Any], Any], input: str | Path, output: str | Path
         input = XMLPage(input).imagename
     meta["first_process"] = False
     try:
-        with Image.open(input) as page:
+        with open_image(input) as page:
             dpi = sane_dpi(*page.info.get("dpi", (None, None)))
             ink = binarizer(page)
     except (OSError, UnidentifiedImageError) as problem:

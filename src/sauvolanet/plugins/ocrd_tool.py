@@ -1,4 +1,4 @@
-"""What OCR-D is told about the processor (``ocrd-tool.json``), made from the declared options; and its command.
+"""What OCR-D is told about the processor (``ocrd-tool.json``), made from the declared options.
 
 python -m sauvolanet.plugins.ocrd_tool > src/sauvolanet/ocrd-tool.json
 """
@@ -6,11 +6,9 @@ python -m sauvolanet.plugins.ocrd_tool > src/sauvolanet/ocrd-tool.json
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from .. import __version__
-from ..errors import MissingExtra
 from ..options import Option
 from . import OPTIONS
 
@@ -51,19 +49,6 @@ def _parameter(option: Option) -> dict[str, Any]:
     if option.high is not None:
         told["maximum"] = option.high
     return told
-
-
-def main() -> None:
-    """The console script; it says what to install where OCR-D is missing."""
-    try:
-        from .ocrd import command
-    except ModuleNotFoundError as problem:
-        if (problem.name or "").startswith("sauvolanet"):
-            raise  # our own mistake; whatever else is missing comes with the extra
-        missing = MissingExtra("ocrd", EXECUTABLE)
-        print(f"sauvolanet: {missing}", file=sys.stderr)
-        sys.exit(missing.exit_code)
-    command()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import logging
 from argparse import ArgumentParser
 from collections.abc import Generator
 from dataclasses import replace
-from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,8 +43,9 @@ _MADE = "sauvolanet"  # marks an image that this plugin has made
 log = logging.getLogger(f"ocrmypdf.{_MADE}")  # OCRmyPDF shows what is logged below its own name
 
 _fields: dict[str, Any] = {
-    o.name: (Annotated[Any, BeforeValidator(o.parse)], Field(o.default, description=o.help)) for o in _ALL
-}
+    o.name: (Any if o in OPTIONS else Annotated[Any, BeforeValidator(o.parse)], Field(o.default, description=o.help))
+    for o in _ALL
+}  # those of the binarizer are checked by itself
 SauvolanetOptions: type[BaseModel] = create_model("SauvolanetOptions", __module__=__name__, **_fields)
 
 
@@ -109,16 +109,14 @@ def filter_ocr_image(page: PageContext, image: Image.Image) -> Generator[None, I
     source = image if given is None else given
     if _MADE in source.info:
         return source
-    if chosen["keep_gray"]:
-        from ..binarize import normalize
+    from ..api import normalized
 
-        result = Image.fromarray(normalize(source, threads=1, **_verb(chosen)))
-    else:
-        result = Image.fromarray(~shared_binarizer(**_verb(chosen))(source))
+    found = shared_binarizer(**_verb(chosen)).run(source)
+    times = found.prepared.times
+    result = Image.fromarray(normalized(found) if chosen["keep_gray"] else ~found.ink)
     across, down = image.info["dpi"]
     # another plugin's image may not say its resolution; it shows the same page
     same_page = across * source.width / image.width, down * source.height / image.height
-    times = _times(result.width * result.height, source)
     across, down = source.info.get("dpi", same_page)
     result.info.update({"dpi": (across * times, down * times), _MADE: True})
     return result
@@ -135,21 +133,21 @@ def filter_page_image(page: PageContext, image_filename: Path) -> Generator[None
     if source.stem.endswith(f"-{_MADE}"):
         return source
     from ..files.write import TiffWriter
+    from ..page.formats import open_image
     from .colour import has_colour_picture
 
-    with Image.open(source) as image:
+    with open_image(source) as image:
         if chosen["pictures"] == "keep" and has_colour_picture(image):
             log.info("page %d: kept as it is, it holds a colour picture (--sauvolanet-pictures flatten to insist)",
                      page.pageno + 1)  # fmt: skip
             return source
-        ink = shared_binarizer(**_verb(chosen))(image)
+        found = shared_binarizer(**_verb(chosen)).run(image)
         dpi = image.info.get("dpi")
-        times = _times(ink.size, image)
-        dpi = dpi and tuple(value * times for value in dpi)
+        dpi = dpi and tuple(value * found.prepared.times for value in dpi)
     target = source.with_name(f"{source.stem}-{_MADE}.tif")
     with target.open("w+b") as file:  # a private folder of this run: nobody else reads it meanwhile
         writer = TiffWriter(file)
-        writer.add(ink, dpi, "")
+        writer.add(found.ink, dpi, "")
         writer.close()
     return target
 
@@ -158,11 +156,6 @@ def _chosen(options: OcrOptions) -> dict[str, Any]:
     """The plugin's options, or nothing where ``--sauvolanet-for`` was not given."""
     values = options.sauvolanet.model_dump()
     return values if values["for"] else {}
-
-
-def _times(pixels: int, page: Image.Image) -> int:
-    """How many times the page's resolution so many pixels are; its sides may have changed places (EXIF)."""
-    return isqrt(pixels // (page.width * page.height))
 
 
 def _verb(chosen: dict[str, Any]) -> dict[str, Any]:

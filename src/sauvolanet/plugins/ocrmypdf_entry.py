@@ -12,14 +12,7 @@ import pluggy
 from ocrmypdf import hookimpl
 
 from . import ocrmypdf
-from .ocrmypdf import (
-    add_options,
-    check_options,
-    filter_ocr_image,
-    filter_page_image,
-    register_options,
-    validate,
-)
+from .ocrmypdf import add_options, check_options, filter_ocr_image, filter_page_image, register_options, validate
 
 __all__ = ["add_options", "check_options", "filter_ocr_image", "filter_page_image", "initialize", "register_options",
            "validate"]  # fmt: skip

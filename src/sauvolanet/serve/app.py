@@ -21,8 +21,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from ..api import explain
 from ..errors import SauvolanetError, UnknownName
-from ..explain import explain
+from ..files.apart import start_child
 from ..options import Option
 from .describe import methods_json, openapi
 from .guard import Guard
@@ -39,6 +40,7 @@ EXAMPLES = {"letter": "An old letter: stains, show-through, uneven light",
 _CHUNK = 256 * 1024
 _ANY = ["GET", "POST", "PUT", "PATCH", "DELETE"]  # the wrong ones get a 405 of our own
 _JOB = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_JOB_MEANT = "job takes 8 to 64 letters, digits, - and _"
 
 Work = Callable[[Upload, Order, Limits, Job], Result]
 
@@ -50,7 +52,7 @@ def create_app(limits: Limits | None = None, *, token: str | None = None, model:
 
     token : asked for on /v1 (``Authorization: Bearer``), compared in constant time. model : the default model, a
     shipped name or a path. hosts : names the Host header may have, None for any. log : takes one line per request.
-    warm : run the default model on a small page at the start, so that the first visitor need not wait for compilers.
+    warm : start a decoder, and run the default model on a small page, so that the first visitor need not wait for them.
     """
     limits = limits or Limits()
     models = known_models(model)
@@ -74,10 +76,15 @@ def create_app(limits: Limits | None = None, *, token: str | None = None, model:
         return JSONResponse(await run_in_threadpool(methods_json, models, limits) | {"examples": EXAMPLES})
 
     async def health(request: Request) -> Response:
-        return JSONResponse({"status": "ok", "taken": jobs.taken})
+        return JSONResponse(
+            {"status": "stuck" if jobs.stuck else "ok", "taken": jobs.taken}, 503 if jobs.stuck else 200
+        )
 
     async def progress(request: Request) -> Response:
-        job = jobs.known.get(request.path_params["job"])  # a job that has just ended is no error
+        name = request.path_params["job"]
+        if not _JOB.fullmatch(name):
+            raise Refusal(400, _JOB_MEANT)
+        job = jobs.known.get(name)  # a job that has just ended is no error
         return JSONResponse(job.progress() if job else {"state": "none", "page": 0, "pages": 0, "fraction": None})
 
     async def description(request: Request) -> Response:
@@ -92,9 +99,9 @@ def create_app(limits: Limits | None = None, *, token: str | None = None, model:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         if warm:
-            jobs.pool.submit(
-                explain, np.tile(np.arange(0, 256, 4, dtype=np.uint8), (64, 1)), model=next(iter(models.values()))
-            )
+            small = np.tile(np.arange(0, 256, 4, dtype=np.uint8), (64, 1))
+            jobs.prepare(start_child)
+            jobs.prepare(lambda: explain(small, model=next(iter(models.values()))))
         yield
         await run_in_threadpool(jobs.close)
 
@@ -113,6 +120,7 @@ def create_app(limits: Limits | None = None, *, token: str | None = None, model:
                             ClientDisconnect: _gone, ClientGone: _gone},
         lifespan=lifespan,
     )  # fmt: skip
+    app.state.jobs = jobs
     return Guard(app, token, hosts, log)
 
 
@@ -121,7 +129,7 @@ async def _answer(
 ) -> Response:
     name = body.request.query_params.get("job")
     if name is not None and not _JOB.fullmatch(name):
-        raise Refusal(400, "job takes 8 to 64 letters, digits, - and _")
+        raise Refusal(400, _JOB_MEANT)
     with contextlib.ExitStack() as stack:
         job = stack.enter_context(jobs.admit(name))
         upload = await body.read(limits)
@@ -160,7 +168,10 @@ async def _refused(request: Request, problem: Exception) -> Response:
 async def _http(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
     messages = {404: "there is nothing here", 405: f"{request.method} is not possible here"}
-    return Refusal(problem.status_code, messages.get(problem.status_code, problem.detail)).response()
+    refused = Refusal(problem.status_code, messages.get(problem.status_code, problem.detail))
+    if problem.status_code == 405:
+        refused.headers["Allow"] = (problem.headers or {}).get("Allow", "GET, HEAD")  # without it: the page's files
+    return refused.response()
 
 
 async def _gone(request: Request, problem: Exception) -> Response:

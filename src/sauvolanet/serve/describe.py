@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import __version__, classic, net
-from ..options import Method, Option
+from ..options import YES_OR_NO, Method, Option
 from .limits import Limits
 from .refusal import CODES
 from .work import BINARIZE, MEDIA, SHAPES
@@ -42,6 +42,9 @@ def methods_json(models: dict[str, str], limits: Limits) -> dict[str, Any]:
 
 def _property(option: Option) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": _TYPES[option.type], "description": f"{option.help} Takes {option.expected()}."}
+    if option.type is bool:  # a form holds text
+        schema |= {"type": "string", "enum": list(YES_OR_NO), "default": "yes" if option.default else "no"}
+        return schema
     for key, value in (("default", option.default), ("minimum", option.low), ("maximum", option.high)):
         if value is not None:
             schema[key] = value
@@ -52,20 +55,20 @@ def _property(option: Option) -> dict[str, Any]:
 
 def _form(options: tuple[Option, ...], models: dict[str, str]) -> dict[str, Any]:
     """A form is the file, the options, and either a model or one of the methods with its own options."""
+    shared = {"file": {"type": "string", "format": "binary", "description": "An image, TIFF or PDF."},
+              **{o.name: _property(o) for o in options}}  # fmt: skip
+
+    def form(title: str, required: list[str], own: dict[str, Any]) -> dict[str, Any]:
+        return {"title": title, "type": "object", "required": ["file", *required], "properties": {**shared, **own},
+                "additionalProperties": False}  # fmt: skip
 
     def method(m: Method) -> dict[str, Any]:
-        own = {o.name: _property(o) for o in m.all_options}
-        return {"title": m.title, "required": ["method"], "properties": {"method": {"const": m.name}, **own}}
+        return form(m.title, ["method"], {"method": {"const": m.name}, **{o.name: _property(o) for o in m.all_options}})
 
     model = {"type": "string", "enum": list(models), "default": next(iter(models)), "description": "A trained model."}
-    return {
-        "type": "object",
-        "required": ["file"],
-        "properties": {"file": {"type": "string", "format": "binary", "description": "An image, TIFF or PDF."},
-                       **{o.name: _property(o) for o in options}},
-        "anyOf": [{"title": "A model", "properties": {"model": model}},
-                  *(method(m) for m in classic.METHODS.values() if classic.available(m))],
-    }  # fmt: skip
+    usable = (m for m in classic.METHODS.values() if classic.available(m))
+    return {"type": "object", "required": ["file"], "properties": shared,
+            "anyOf": [form("A model", [], {"model": model}), *map(method, usable)]}  # fmt: skip
 
 
 def openapi(models: dict[str, str], token: bool) -> dict[str, Any]:
@@ -99,8 +102,13 @@ def openapi(models: dict[str, str], token: bool) -> dict[str, Any]:
 
     def get(summary: str, *parameters: dict[str, Any]) -> dict[str, Any]:
         answer = {"200": {"description": summary, "content": {"application/json": {"schema": {"type": "object"}}}}}
+        if parameters:
+            answer["400"] = refused["400"]
         return {"get": {"summary": summary, "parameters": list(parameters), "responses": answer}}
 
+    health = get("Whether the service can take a page")
+    health["get"]["responses"]["503"] = {**health["get"]["responses"]["200"],
+                                         "description": "Every worker is busy with what nobody waits for"}  # fmt: skip
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "sauvolanet", "version": __version__,
@@ -110,7 +118,7 @@ def openapi(models: dict[str, str], token: bool) -> dict[str, Any]:
             "/v1/explain": post("How one page was decided: a zip of PNGs and meta.json", SHAPES, ["application/zip"]),
             "/v1/methods": get("Models, methods, options and limits"),
             "/v1/progress/{job}": get("How far a request is", {**job, "in": "path", "required": True}),
-            "/healthz": get("Whether the service is up"),
+            "/healthz": health,
         },
         "components": {"schemas": {"Error": error}},
     }  # fmt: skip

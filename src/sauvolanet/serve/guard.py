@@ -24,6 +24,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+_MOST_HEADERS = 100  # a browser sends some twenty
+_HEADER_BYTES = 32_000
 
 
 class Guard:
@@ -66,6 +68,8 @@ class Guard:
 
     def check(self, path: str, headers: Headers) -> None:
         """Refuse requests under a foreign name (a page that rebinds DNS), from other pages, and without the token."""
+        if len(headers) > _MOST_HEADERS or sum(len(n) + len(v) for n, v in headers.raw) > _HEADER_BYTES:
+            raise Refusal(431, f"the request has more than {_MOST_HEADERS} headers or {_HEADER_BYTES} bytes of them")
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
             name, place = urlsplit(f"//{host}").hostname, urlsplit(origin or "").netloc
@@ -76,6 +80,6 @@ class Guard:
         if origin is not None and place != host:
             raise Refusal(400, "requests from other web pages are refused")
         if self.token is not None and path.startswith("/v1/"):
-            given = headers.get("authorization", "").removeprefix("Bearer ")
-            if not hmac.compare_digest(given.encode(), self.token.encode()):
+            scheme, _, given = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
                 raise Refusal(401, "the token is missing or wrong", WWW_Authenticate="Bearer")

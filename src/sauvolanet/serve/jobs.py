@@ -11,16 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..windows import cores
+from ..core.bands import cores
 from .limits import Limits
 from .refusal import ClientGone, Refusal
+
+_CLOSE_SECONDS = 1.0
 
 
 class Cancelled(Exception):
     """Raised in the worker thread: nobody waits for the result."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """One request on its way; the worker writes, the event loop reads."""
 
@@ -60,6 +62,8 @@ class Jobs:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.pool = ThreadPoolExecutor(limits.at_once, thread_name_prefix="sauvolanet-serve")
+        self.abandoned = 0  # threads whose client has given up and which are still at work
+        self.running: set[Job] = set()
         self.taken = 0  # requests from arrival to the last byte of the answer, and threads whose client has given up
         self.seconds = 1.0  # what a job took lately
         self.rates: dict[str, float] = {}
@@ -106,6 +110,7 @@ class Jobs:
             job.cancelled.set()
             if not wrapped.done() and not future.cancel():  # a running thread keeps its place until it stops
                 self.taken += 1
+                self.abandoned += 1
                 future.add_done_callback(lambda f: self._abandoned(loop, f))
 
     def _abandoned(self, loop: asyncio.AbstractEventLoop, future: Any) -> None:
@@ -114,6 +119,7 @@ class Jobs:
 
         def leave() -> None:
             self.taken -= 1
+            self.abandoned -= 1
 
         with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(leave)
@@ -121,11 +127,37 @@ class Jobs:
     def _work(self, job: Job, work: Callable[[Job], Any]) -> Any:
         begin = time.monotonic()
         job.state = "working"
+        self.running.add(job)
         job.threads = max(1, cores() // min(self.limits.at_once, max(self.taken, 1)))  # results never depend on it
         try:
             return work(job)
         finally:
+            self.running.discard(job)
             self.seconds += (time.monotonic() - begin - self.seconds) / 4
 
+    def prepare(self, work: Callable[[], Any]) -> None:
+        """Have a worker do something for which nobody waits."""
+        job = Job(self.rates)
+
+        def run() -> None:
+            self.running.add(job)
+            try:
+                work()
+            finally:
+                self.running.discard(job)
+
+        self.pool.submit(run)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether every worker is busy with what nobody waits for any more."""
+        return self.abandoned >= self.limits.at_once
+
     def close(self) -> None:
-        self.pool.shutdown(cancel_futures=True)
+        """Take no more, end what decodes, and wait a moment for those in the middle of a page."""
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for job in list(self.running):
+            job.cancelled.set()
+        end = time.monotonic() + _CLOSE_SECONDS
+        while self.running and time.monotonic() < end:
+            time.sleep(0.02)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..core.bands import cores
 from ..options import Option
-from ..windows import cores
 
 WORKERS = Option("workers", int, None, 1, 256,
                  help="Requests worked on at once; without it one per core, and they share the cores.")  # fmt: skip
@@ -23,12 +23,25 @@ MAX_EXPLAINED = Option("max_explained", int, 16_000_000, 0, None,
 BODY_SECONDS = Option("body_seconds", float, 60.0, 0.1, 86_400,
                       help="Give up on an upload that takes longer than this.")  # fmt: skip
 WORK_SECONDS = Option("work_seconds", float, 600.0, 0.01, 86_400,
-                      help="Give up on a request that waits and works longer than this; shutdown waits too.")  # fmt: skip
+                      help="Give up on a request that waits and works longer than this.")  # fmt: skip
+PAGE_SECONDS = Option("page_seconds", float, 60.0, 0.1, 86_400,
+                      help="Refuse a document of which one page takes longer than this to decode.")  # fmt: skip
 IDLE_SECONDS = Option("idle_seconds", float, 15.0, 0.1, 3_600,
                       help="Close a connection that sends no complete request head, or takes nothing of a result, for "
                            "this long.")  # fmt: skip
 
-OPTIONS = (WORKERS, QUEUE, MAX_UPLOAD, MAX_PIXELS, MAX_PAGES, MAX_EXPLAINED, BODY_SECONDS, WORK_SECONDS, IDLE_SECONDS)
+OPTIONS = (
+    WORKERS,
+    QUEUE,
+    MAX_UPLOAD,
+    MAX_PIXELS,
+    MAX_PAGES,
+    MAX_EXPLAINED,
+    BODY_SECONDS,
+    WORK_SECONDS,
+    PAGE_SECONDS,
+    IDLE_SECONDS,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,7 @@ class Limits:
     max_explained: int = MAX_EXPLAINED.default
     body_seconds: float = BODY_SECONDS.default
     work_seconds: float = WORK_SECONDS.default
+    page_seconds: float = PAGE_SECONDS.default
     idle_seconds: float = IDLE_SECONDS.default
 
     @property

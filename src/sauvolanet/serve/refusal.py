@@ -1,7 +1,7 @@
 """Every way to say no: a status, a short code for programs, one line for people.
 
 400 usage · 401 token · 404 not_found · 405 not_allowed · 408 slow_body · 413 too_large · 415 type · 422 undecodable
-· 500 internal · 503 busy · 504 timeout
+· 431 headers · 500 internal · 503 busy · 504 timeout
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from ..errors import InputError, PageTooLarge, SauvolanetError, UsageError
 
 CODES = {400: "usage", 401: "token", 404: "not_found", 405: "not_allowed", 408: "slow_body", 413: "too_large",
-         415: "type", 422: "undecodable", 500: "internal", 503: "busy", 504: "timeout"}  # fmt: skip
+         415: "type", 422: "undecodable", 431: "headers", 500: "internal", 503: "busy", 504: "timeout"}  # fmt: skip
 
 
 class Refusal(Exception):

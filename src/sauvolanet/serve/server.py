@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import socket
 import sys
 import webbrowser
@@ -19,12 +20,13 @@ from .app import create_app
 from .limits import Limits
 
 _TAKEN = 256 * 1024  # bytes of an answer, or its rest, that a client takes in `idle_seconds`
+_GRACE_SECONDS = 7  # systems that stop a service kill it after ten
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def run(host: str = "127.0.0.1", port: int = 8765, *, limits: Limits | None = None, token: str | None = None,
         model: str | None = None, open_page: bool = False) -> None:  # fmt: skip
-    """Serve until interrupted; what is under way then is finished first."""
+    """Serve until interrupted; what is under way then has some seconds to be finished."""
     limits = limits or Limits()
     if not _is_local(host) and not token:
         raise UsageError(f"{host} can be reached by others: set a token with --token")
@@ -38,13 +40,15 @@ def run(host: str = "127.0.0.1", port: int = 8765, *, limits: Limits | None = No
     app = create_app(limits, token=token, model=model, hosts=hosts, log=say, warm=True)
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, lifespan="on",
                             http=patient_for(limits.idle_seconds), ws="none",
-                            timeout_graceful_shutdown=int(limits.work_seconds) + 1)  # fmt: skip
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/"
+                            timeout_graceful_shutdown=_GRACE_SECONDS)  # fmt: skip
+    in_address = f"[{host}]" if ":" in host else host
+    address = f"http://{in_address}:{listening.getsockname()[1]}/"
     say(f"sauvolanet serves {address} (Ctrl-C ends it)")
     if open_page:  # the socket listens already, so the browser finds it
         webbrowser.open(f"{address}#token={quote(token, safe='')}" if token else address)
     uvicorn.Server(config).run(sockets=[listening])
+    if app.app.state.jobs.running:
+        os._exit(0)  # a thread is in the middle of a page; nobody waits for it any more, but Python would
 
 
 def say(line: str) -> None:

@@ -11,14 +11,13 @@ from typing import IO
 from starlette.requests import Request
 from starlette.types import Message
 
+from ..files.decode import START, kind_of
 from .form import Form
 from .limits import Limits
 from .refusal import Refusal
 
 _DRAIN_SECONDS = 2.0
 _MEDIA = ("image/", "application/pdf", "application/octet-stream")
-_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"GIF87a", b"GIF89a", b"BM",
-           b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"\0\0\0\x0cjP  ", b"\xff\x4f\xff\x51")  # fmt: skip
 
 
 @dataclass
@@ -102,14 +101,15 @@ def _checked(form: Form, limits: Limits) -> Upload:
 
 def _check_start(file: IO[bytes], name: str, limits: Limits) -> None:
     """Look at the first bytes: only kinds that we read go further, and no TIFF with an endless chain of pages."""
-    start = file.read(1024)
+    start = file.read(START)
     if not start:
         raise Refusal(422, f"{name} is empty")
-    if not (start.startswith(_STARTS) or b"%PDF-" in start or (start[:4] == b"RIFF" and start[8:12] == b"WEBP")):
+    kind = kind_of(start)
+    if kind is None:
         raise Refusal(
             415, f"{name} is not an image or PDF; PNG, JPEG, TIFF, JPEG 2000, WebP, BMP, PNM, GIF and PDF are read"
         )
-    if start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+    if kind == "tiff":
         order = "<" if start[:2] == b"II" else ">"
         big = b"+" in start[2:4]
         offset, number, entry = ("Q", "Q", 20) if big else ("I", "H", 12)

@@ -1,24 +1,23 @@
-"""Synthetic pages with exact truth: for tests, for the example page, for training, and to measure other kinds of pages.
+"""Synthetic pages with exact truth: for tests, for the example page and for training.
 
     drawing (fonts, pen) ─▶ coverage ─▶ truth
                                └─▶ paper, stains, show-through, light, optics, sensor ─▶ gray
 
-A page is a pure function of its seed, kind and size, for one version of this package and of Pillow. Three streams of
-seeds never meet: pages for users, pages for training, pages of the measure.
+A page is a pure function of its seed, kind and size, for one version of this package and of Pillow. The two
+streams of seeds, pages for users and pages for training, never meet.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import Gray, Ink
 from ..errors import UnknownName
-from ..windows import Gray, Ink
 from .kinds import EXAMPLE_KIND, KINDS, TRAINING, Kind
-from .measure import measure, measure_set, off_domain_pages
 from .pages import make_page
 from .streams import EXAMPLE, FREE, TRAIN, stream
 
-__all__ = ["KINDS", "Kind", "example", "measure", "measure_set", "off_domain_pages", "page", "training_page"]
+__all__ = ["KINDS", "Kind", "example", "page", "training_page"]
 
 
 def page(seed: int, *, kind: str | None = None, height: int = 512, width: int = 512) -> tuple[Gray, Ink]:
@@ -37,8 +36,8 @@ def page(seed: int, *, kind: str | None = None, height: int = 512, width: int = 
 
 
 def training_page(seed: int, *, height: int = 512, width: int = 512) -> tuple[Gray, Ink]:
-    """A page for training, gray and truth (True = ink): without what is held back for the off-domain
-    measure (see docs/synthetic.md)."""
+    """A page for training, gray and truth (True = ink), without the kinds, fonts and stains that are held back (see
+    docs/synthetic.md)."""
     rng = stream(TRAIN, seed)
     return make_page(rng, TRAINING[rng.integers(len(TRAINING))], height, width)
 

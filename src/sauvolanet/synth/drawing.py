@@ -41,20 +41,19 @@ FONTS = {
     "office-sans": Font("office-sans.ttf", 0.085),
     "office-serif": Font("office-serif.ttf", 0.075),
     "office-mono": Font("office-mono.otf", 0.07, leading=1.1),
-    "scrawl": Font("scrawl.ttf", 0.045, leading=0.95),
     "capitals": Font("capitals.otf", 0.065, PLAIN),
 }
 Box = tuple[float, float, float, float]  # left, top, right, bottom in page pixels
 NO_HOLE: Box = (0, 0, 0, 0)
-HELD_BACK = ("office-sans", "office-serif", "office-mono", "scrawl", "capitals")  # never on a training page
+HELD_BACK = ("office-sans", "office-serif", "office-mono", "capitals")  # never on a training page
 
 
-_FONT_FOLDER = Path(__file__).parent / "data"
+FONT_FOLDER = Path(__file__).parent / "data"
 
 
 @lru_cache(maxsize=64)
 def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(str(_FONT_FOLDER / FONTS[name].file), size, layout_engine=ImageFont.Layout.BASIC)
+    return ImageFont.truetype(str(FONT_FOLDER / FONTS[name].file), size, layout_engine=ImageFont.Layout.BASIC)
 
 
 @dataclass(frozen=True)

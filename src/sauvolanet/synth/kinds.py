@@ -99,17 +99,6 @@ KINDS = {kind.name: kind for kind in _ALL}
 # What the trainer draws from: never the held-back kinds, fonts, pen habits, coffee rings, creases, shadows, views.
 TRAINING = tuple(kind for kind in _ALL if kind.name not in ("office", "photo"))
 
-# What the off-domain measure draws from: kinds the trainer never sees, and others with held-back hands and fonts.
-MEASURE = (
-    KINDS["office"],
-    replace(KINDS["letter"], scripts=("scrawl", "pen", "capitals"), slant=(-0.45, -0.05), x_height=(8.0, 13.0),
-            stroke=(1.5, 2.6), crease=0.3, fade=(0.0, 0.15), foxing=0.0, tide=0.0, border=0.0, light=(0.0, 0.1)),
-    replace(KINDS["faint"], scripts=("scrawl", "pen", "office-serif"), slant=(-0.45, -0.05), x_height=(4.0, 7.0),
-            stroke=(2.0, 4.0), ink=(0.08, 0.25), crease=0.2),
-    KINDS["photo"],
-)  # fmt: skip
-MEASURE_BLANK = replace(KINDS["blank"], scripts=("office-sans", "office-serif"), coffee=0.5, crease=0.5, shadow=0.3)
-
 # The page of the demonstration: a whole letter with a bit of everything.
 EXAMPLE_KIND = replace(KINDS["manuscript"], scripts=("pen",), margin=(0.07, 0.1), stroke=(3.0, 3.0),
                        x_height=(7.0, 7.0), slant=(0.5, 0.5), ink=(0.7, 0.75), fade=(0.25, 0.25), paper=(0.94, 0.96),

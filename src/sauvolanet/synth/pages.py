@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from ..windows import Gray, Ink
+from ..core.arrays import Gray, Ink
+from ..page.formats import open_image
 from . import paper
 from .drawing import NO_HOLE, Box, Script, draw_text, perspective, spread_ink
 from .fields import Field, blur, largest, noise, resize
@@ -178,4 +179,4 @@ def _scan(rng: np.random.Generator, kind: Kind, scene: Field, optics: Optics, gr
 def _jpeg(gray: Gray, quality: int) -> Gray:
     buffer = io.BytesIO()
     Image.fromarray(gray).save(buffer, "JPEG", quality=quality)
-    return np.array(Image.open(buffer))
+    return np.array(open_image(buffer, ["JPEG"]))

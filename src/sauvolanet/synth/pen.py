@@ -19,7 +19,7 @@ STEPS = 5  # points of the drawn line per control point
 PIECE = 4  # points per polygon: short enough that a loop does not cancel itself out where it crosses
 
 # Control points of each letter, "x,y" in hundredths of the x-height, baseline 0, up positive; the last x is its width.
-_SHAPES = {
+SHAPES = {
     "a": "20,40 68,92 35,98 8,50 28,2 60,45 70,96 64,30 82,0 110,35",
     "b": "15,40 45,170 32,205 18,150 14,30 36,0 66,30 60,80 80,75 105,70",
     "c": "15,40 62,85 40,100 10,60 22,8 55,2 95,40",
@@ -81,7 +81,7 @@ def _shape(letter: str) -> Points:
     """Control points of the letter in x-heights; a letter without a shape of its own borrows one."""
     plain = {"ä": "a", "ö": "o", "ü": "u", "é": "e", "è": "e", "ß": "f", "J": "I", "Q": "O", "U": "V", "X": "K",
              "Y": "V", "Ä": "A", "Ö": "O", "Ü": "V", "(": "l", ")": "j", "É": "E", "È": "E"}  # fmt: skip
-    points = _SHAPES.get(letter) or _SHAPES[plain.get(letter, ".")]
+    points = SHAPES.get(letter) or SHAPES[plain.get(letter, ".")]
     return np.array([pair.split(",") for pair in points.split()], np.float32) / np.float32(100)
 
 
@@ -139,12 +139,12 @@ def _stroke(draw: ImageDraw.ImageDraw, rng: np.random.Generator, hand: Hand, poi
     rise = points[:, 1].copy()
     rise[rise > 1] = 1 + (rise[rise > 1] - 1) * hand.reach
     rise[rise < 0] *= hand.reach
-    line = _spline(np.stack([points[:, 0] * hand.widen + rise * hand.slant, -rise], 1))
+    line = spline(np.stack([points[:, 0] * hand.widen + rise * hand.slant, -rise], 1))
     line = (line * hand.x_height + np.array([x, y], np.float32)) * scale
     step = np.gradient(line, axis=0)
     length = np.hypot(step[:, 0], step[:, 1]) + 1e-3
     down = np.clip(step[:, 1] / length, 0, 1)  # the pen opens on the way down
-    pressure = _spline(rng.normal(1, 0.1, (len(points), 1)).astype(np.float32))[:, 0]
+    pressure = spline(rng.normal(1, 0.1, (len(points), 1)).astype(np.float32))[:, 0]
     width = hand.width * scale * (hand.hairline + (1 - hand.hairline) * down) * np.clip(pressure, 0.7, 1.3)
     width = np.convolve(np.pad(width, 2, "edge"), np.full(5, 0.2), "valid")
     half = np.maximum(width, 0.9 * scale)[:, None] / 2
@@ -162,7 +162,7 @@ def _stroke(draw: ImageDraw.ImageDraw, rng: np.random.Generator, hand: Hand, poi
         draw.ellipse(disc, fill=255)
 
 
-def _spline(points: Points) -> Points:
+def spline(points: Points) -> Points:
     """Catmull–Rom spline through the points, `STEPS` points from one to the next."""
     padded = np.concatenate([points[:1], points, points[-1:]])
     t = np.linspace(0, 1, STEPS, endpoint=False, dtype=np.float32)[None, :, None]

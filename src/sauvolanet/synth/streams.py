@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-FREE, TRAIN, MEASURE = range(3)
+FREE, TRAIN, COMPOSED = range(3)
 EXAMPLE = 1892  # seed of the example page
 
 

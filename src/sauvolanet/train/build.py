@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from ..net.model import Model
-from .network import SauvolaNet
+from .network import SauvolaNet, module_name
 from .patches import Batch
 from .settings import Settings
 
@@ -23,14 +24,18 @@ def build(settings: Settings) -> SauvolaNet:
     return net
 
 
-def calibrate(net: SauvolaNet, batch: Batch) -> None:
+def tensors(batch: Batch[np.ndarray], device: torch.device | None = None) -> Batch[torch.Tensor]:
+    """A batch as torch reads it."""
+    return Batch(*(torch.from_numpy(array).to(device) for array in batch))
+
+
+def calibrate(net: SauvolaNet, batch: Batch[np.ndarray]) -> None:
     """After `from_model`: give every folded normalisation the statistics of a batch, so that nothing changes."""
-    gray, mean, deviation, seen, *_ = (torch.from_numpy(v) for v in vars(batch).values())
     layers = [conv for conv in net.convs.values() if conv.norm == "batch"]
     for conv in layers:
         conv.calibrating = True
     with torch.no_grad():
-        net(gray, mean, deviation, seen)
+        net(**tensors(batch).inputs)
     for conv in layers:
         conv.calibrating = False
 
@@ -41,10 +46,10 @@ def from_model(net: SauvolaNet, model: Model) -> None:
     α, k and r are those that the network was built with: `like_model` takes them from the model.
     """
     state = net.state_dict()
-    for layer, *_ in net.architecture.convolutions():
-        key = f"convs.{layer.replace('.', '_')}"
-        state[f"{key}.weight"] = torch.from_numpy(model.weights[f"{layer}.weight"])
-        state[f"{key}.beta"] = torch.from_numpy(model.weights[f"{layer}.bias"])
+    for layer in net.architecture.convolutions():
+        key = f"convs.{module_name(layer)}"
+        state[f"{key}.weight"] = torch.from_numpy(model.weights[f"{layer.name}.weight"])
+        state[f"{key}.beta"] = torch.from_numpy(model.weights[f"{layer.name}.bias"])
     net.load_state_dict(state)
 
 
@@ -56,8 +61,7 @@ def folded(s: Settings, model: Model) -> SauvolaNet:
 
 
 def like_model(s: Settings, model: Model) -> Settings:
-    """The settings with the network, the scaling, α, k and r of a model, to begin with its weights."""
+    """The settings with the network, the scaling, the margins, the reading, α, k and r of a model, to begin with its weights."""
     k, r = (tuple(model.about[name]) for name in ("k", "r"))
-    return replace(
-        s, architecture=model.architecture, scaling=model.about["scaling"], alpha=model.about["alpha"], k=k, r=r
-    )
+    return replace(s, architecture=model.architecture, scaling=model.about["scaling"], margins=model.margins,
+                   reading=model.reading, alpha=model.about["alpha"], k=k, r=r)  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..core.bands import run_bands
 from ..net.architecture import Architecture
 from ..net.conv_kernels import add_enlarged, convolve, pack
 from ..net.feature_kernels import attend, unfold
@@ -29,7 +30,6 @@ from ..net.grad_kernels import (
     unfold_gradient,
     weight_gradient,
 )
-from ..windows import run_bands
 
 USE = True
 THREADS: int | None = None
@@ -38,6 +38,11 @@ THREADS: int | None = None
 def usable(x: Tensor, outputs: int) -> bool:
     """Whether the kernels can serve: float32 on the CPU and a multiple of eight output channels."""
     return USE and x.device.type == "cpu" and x.dtype == torch.float32 and outputs % 8 == 0
+
+
+def apply(step: type[torch.autograd.Function], *inputs: Any) -> Any:
+    """A step of ours as a part of torch's graph."""
+    return step.apply(*inputs)  # type: ignore[no-untyped-call]
 
 
 def _over_batch(count: int, work: Callable[[int], Any]) -> None:
@@ -201,7 +206,8 @@ class Attend(torch.autograd.Function):
         b = None if change is None else _array(change)
         attention = np.empty((*a.shape[:3], len(ks) + len(cs)), np.float32)
         threshold = np.empty(a.shape[:3], np.float32)
-        _over_batch(len(a), lambda n: attend(a[n], None if b is None else b[n], m[n], d[n], ks, rs, cs,
+        kernel: Callable[..., None] = attend
+        _over_batch(len(a), lambda n: kernel(a[n], None if b is None else b[n], m[n], d[n], ks, rs, cs,
                                              attention[n], threshold[n]))  # fmt: skip
         ctx.kept = (m, d, (ks, rs, cs), attention, threshold, a.shape, None if b is None else b.shape)
         return torch.from_numpy(threshold)

@@ -20,7 +20,6 @@ import numpy as np
 from ..errors import RunFailed
 from .patches import Batch, Patches
 
-_FIELDS = ("gray", "mean", "deviation", "features", "target", "weight")
 _KILLED = "a process that prepares patches was killed; the same command goes on from the last checkpoint"
 
 
@@ -37,9 +36,8 @@ class Feed:
 
     def _start(self) -> None:
         sample = self.patches.batch(self.first, self.parts[0])
-        self.shapes = [(n, getattr(sample, n).shape, getattr(sample, n).dtype) for n in _FIELDS]
-        size = sum(np.dtype(kind).itemsize * int(np.prod(shape)) for _, shape, kind in self.shapes)
-        size *= len(self.parts)
+        self.shapes = [(array.shape, array.dtype) for array in sample]
+        size = len(self.parts) * sum(array.nbytes for array in sample)
         self.slots = [[mmap.mmap(-1, size) for _ in range(self.ahead)] for _ in range(self.workers)]
         atexit.register(self.close)  # at the end multiprocessing would ask them by a signal that they ignore, and wait
         context = multiprocessing.get_context("fork")
@@ -64,7 +62,7 @@ class Feed:
             process.kill()
             process.join()
 
-    def get(self, step: int) -> list[Batch]:
+    def get(self, step: int) -> list[Batch[np.ndarray]]:
         """The batches of a step; the memory is valid until the same worker's next but one step is asked for."""
         if not self.workers:
             return [self.patches.batch(step, part) for part in self.parts]
@@ -85,15 +83,15 @@ class Feed:
             except OSError:
                 raise RunFailed(_KILLED) from None
 
-    def _arrays(self, worker: int, step: int) -> list[Batch]:
+    def _arrays(self, worker: int, step: int) -> list[Batch[np.ndarray]]:
         slot = self.slots[worker][(step - self.first) // self.workers % self.ahead]
         at, batches = 0, []
         for _ in self.parts:
             values = []
-            for _, shape, kind in self.shapes:
+            for shape, kind in self.shapes:
                 count = int(np.prod(shape))
                 values.append(np.frombuffer(slot, kind, count, at).reshape(shape))
-                at += count * np.dtype(kind).itemsize
+                at += count * kind.itemsize
             batches.append(Batch(*values))
         return batches
 
@@ -111,10 +109,9 @@ class Feed:
                     waiting -= 1
                 problem = ""
                 try:
-                    for target, part in zip(self._arrays(worker, step), self.parts, strict=True):
-                        made = self.patches.batch(step, part)
-                        for name in _FIELDS:
-                            getattr(target, name)[:] = getattr(made, name)
+                    for shared, part in zip(self._arrays(worker, step), self.parts, strict=True):
+                        for array, made in zip(shared, self.patches.batch(step, part), strict=True):
+                            array[:] = made
                 except Exception as failure:
                     problem = f"{type(failure).__name__}: {failure}"
                 pipe.send(problem)

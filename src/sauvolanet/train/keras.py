@@ -12,6 +12,8 @@ from ..errors import BadModel, MissingExtra
 from ..net.architecture import Architecture
 from ..net.model import describe
 
+_MOST = 10_000_000  # numbers of one layer; theirs have 23 thousand
+
 
 def read_keras(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Description and weights of the model in a Keras HDF5 file of SauvolaNet.
@@ -30,8 +32,11 @@ def read_keras(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     try:
         with h5py.File(path) as file:
             return _read(file, path)
-    except OSError as problem:
-        raise BadModel(f"{path}: not a complete HDF5 file ({str(problem).splitlines()[0]})") from None
+    except BadModel:
+        raise
+    except Exception as problem:  # HDF5 fails in many ways
+        reason = str(problem).partition("\n")[0] or type(problem).__name__
+        raise BadModel(f"{path}: not a complete HDF5 file of SauvolaNet ({reason})") from None
 
 
 def _read(file: Any, path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -39,7 +44,12 @@ def _read(file: Any, path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
         key = f"model_weights/{layer}/{layer}/{name}:0"
         if key not in file:
             raise BadModel(f"{path}: not a SauvolaNet checkpoint, it lacks {key}")
-        return np.asarray(file[key], np.float32)
+        if not 0 < file[key].size <= _MOST:
+            raise BadModel(f"{path}: {key} has {file[key].size} numbers")
+        array = np.asarray(file[key], np.float32)
+        if not np.isfinite(array).all():
+            raise BadModel(f"{path}: {key} holds values that are not numbers")
+        return array
 
     config = str(file.attrs.get("model_config", ""))
     named = re.search(r'"name": "Sauvola_[^"]*_w([0-9.]+)_', config)
@@ -66,6 +76,6 @@ def _read(file: Any, path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
         "patches": None, "command": None, "data_sha256": None, "versions": {},
     }  # fmt: skip
     about = describe("original", architecture, [float(v) for v in k], [float(v) for v in r], float(alpha[0]),
-                     {"kind": "minmax"}, numbers, "MIT", "Copyright (c) 2021 Leedeng",
+                     {"kind": "minmax"}, None, None, numbers, "MIT", "Copyright (c) 2021 Leedeng",
                      "the checkpoint published by the authors (repository Leedeng/SauvolaNet)", training)  # fmt: skip
     return about, weights

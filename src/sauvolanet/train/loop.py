@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +22,23 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from .. import datasets, metrics
-from ..atomic import atomic
-from ..errors import BadData, InputError, RunFailed, UsageError
+from ..api import Binarizer
+from ..core.atomic import atomic
+from ..errors import BadData, InputError, RunFailed, SauvolanetError, UsageError
 from ..net.model import Model, load
-from ..page import PageNumbers
+from ..score import datasets
+from ..score.evaluation import score_pages
 from . import optimizers, record
-from .build import build, calibrate, from_model
+from .build import build, calibrate, from_model, tensors
+from .composed import make_composed
 from .export import to_model
 from .feed import Feed
 from .interrupts import Interrupts, Stopped
 from .loss import LOSSES
-from .patches import Batch, Patches, Sheet, load_sheets, taught, usable
+from .patches import Batch, Patches, TrainingPage, load_pages, taught, usable
 from .schedule import fitted_steps, measured, schedule
 from .settings import Settings, settings_from_json
-from .split import pages_of_the_end, split
+from .split import documents, pages_of_the_end, split
 
 CHECKPOINT = "checkpoint.pt"
 
@@ -44,9 +47,13 @@ class Run:
     """A training run in its folder: make it, `train` it, `model` it."""
 
     def __init__(self, settings: Settings, data: str | Path, folder: str | Path, command: str = "",
-                 other_length: bool = False) -> None:  # fmt: skip
-        """other_length : ``settings.steps`` counts even where ``minutes`` has fixed the length of the run before."""
+                 other_length: bool = False, composed: Path | None = None) -> None:  # fmt: skip
+        """other_length : ``settings.steps`` counts even where ``minutes`` has fixed the length of the run before.
+
+        composed : the folder of the composed pages, which runs may share; without it one in the run's own.
+        """
         self.folder, self.data = Path(folder), Path(data)
+        self.composed = composed or self.folder / "composed"
         self.other_length = other_length
         self.settings = settings
         self.command = command
@@ -54,8 +61,9 @@ class Run:
         self.longer = False  # whether the run goes on with another length than it began with
         self.calibrate = False  # whether weights with a folded normalisation have just been put in
         self.fitted = False  # whether --minutes has fixed the number of steps
-        self.origin: dict[str, str] | None = None  # name and partition of the model that the run began with
-        self.teacher: dict[str, str] | None = None  # name, partition and digest of the model that teaches
+        self.origin: dict[str, str] | None = None  # name, partition and digest of the model that the run began with
+        self.teacher: dict[str, str] | None = None  # the same of the model that teaches
+        self.materials = ""  # the digest of what the composed pages are made of
         self.history: list[dict[str, Any]] = []
         self.losses: list[float] = []  # since the last row of the log
         self.rank, self.world = _join()
@@ -73,11 +81,13 @@ class Run:
     def start_from(self, model: Model) -> None:
         """Begin with a model's weights (fine-tuning); its architecture must be the run's."""
         if self.step:  # a resumed run has its own weights
-            first = self.origin["name"] if self.origin else "no model"
-            if first != model.name:
+            origin = self.origin or {"name": "no model"}
+            if origin["name"] != model.name:
                 raise UsageError(
-                    f"{self.folder} holds a run that began with {first}, not {model.name}; use another --out"
+                    f"{self.folder} holds a run that began with {origin['name']}, not {model.name}; use another --out"
                 )
+            if origin.get("digest", model.digest) != model.digest:  # older runs know the name only
+                raise UsageError(f"{self.folder} holds a run that began with another {model.name}; use another --out")
             return
         if model.architecture != self.settings.architecture:
             raise UsageError(
@@ -103,7 +113,7 @@ class Run:
             raise UsageError("a run with frozen normalisation needs weights to begin with: --init MODEL")
         test = pages_of_the_end(s, self.data)
         if self.step == s.steps:  # another --minutes would change nothing either
-            self._say(f"{self.folder} holds a run that has made all of its {s.steps} steps; --steps makes it longer")
+            self.say(f"{self.folder} holds a run that has made all of its {s.steps} steps; --steps makes it longer")
         patches, training, validation = self._pages()
         if self.calibrate:
             calibrate(self.net, patches.batch(0, range(CALIBRATION_PATCHES)))
@@ -116,7 +126,7 @@ class Run:
         # the signals come last: worker processes must not inherit what is done about them
         with Feed(patches, self._parts(), self.step) as feed, self._bar() as bar, Interrupts(self.world > 1) as signals:
             if self.losses and self._to_validate():  # it was killed between a checkpoint and the row of the log
-                self._validate(validation)
+                self.log_validation(validation)
                 self.save()
             begun = time.perf_counter()
             while self.step < self.settings.steps and self.step != stop_after:
@@ -132,7 +142,7 @@ class Run:
                 bar.update()
                 self.losses.append(loss)
                 if minutes and not self.fitted and self._measured(minutes, times):
-                    self._fit(minutes, times)
+                    self.fit_length(minutes, times)
                     bar.total = self.settings.steps
                     if self.rank == 0:
                         self._write_manifest(training, validation)
@@ -141,15 +151,15 @@ class Run:
                 if to_validate or self.step % s.checkpoint_every == 0:
                     self.save()  # before validation, so that no page of it can cost the run
                 if to_validate:
-                    self._validate(validation)
+                    self.log_validation(validation)
                     self.save()
                     begun = time.perf_counter()  # the clock counts training only
-                if self._any(signals.asked) and not last:
+                if self.any_asked(signals.asked) and not last:
                     self.save()
                     raise Stopped
             ended = self.step == self.settings.steps and (times or not (self.folder / record.TEST).exists())
             if ended and test and self.rank == 0:
-                record.write_test(self.folder, validate(self.model("test"), usable(test, self._say)))
+                record.write_test(self.folder, validate(self.model("test"), usable(test, self.say)))
 
     def _to_validate(self) -> bool:
         return self.step % self.settings.validate_every == 0 or self.step == self.settings.steps
@@ -157,41 +167,72 @@ class Run:
     def _pages(self) -> tuple[Patches, list[datasets.Page], list[datasets.Page]]:
         """What the steps draw from, its pages and those to validate on; what cannot be used is named and skipped."""
         s = self.settings
-        training, validation = split(s, self.data)
-        sheets = load_sheets(training, s.colour > 0, s.patch, self._say)
+        training, validation = split(s, self.data, self.composed)
+        self._compose()
+        pages = load_pages(training, s.colour > 0, s.patch, self.say, s.reading)
         if s.teacher:
-            sheets = self._teach(load(s.teacher), sheets)
-        shares = {(sheet.set, sheet.id): sheet.share for sheet in sheets}
+            pages = self._teach(load(s.teacher), pages)
+        shares = {(page.set, page.id): page.share for page in pages}
         training = [p for p in training if (p.set, p.id) in shares]
         for page in training:
             for doubt in datasets.doubts(page, shares[page.set, page.id]):
-                self._say(f"doubtful {page.set} {page.id}: {doubt}")
+                self.say(f"doubtful {page.set} {page.id}: {doubt}")
         if self.step:
-            record.check_pages(self.folder, training)
+            record.check_pages(self.folder, training, self.materials)
         judged = sorted({p.set for p in validation}.intersection(datasets.GROUPS["test"]))
         if judged and self.rank == 0:
-            self._say(
+            self.say(
                 f"validation on {', '.join(judged)}: a test set of the paper; what is chosen by it cannot be judged by it"
             )
         if self.rank == 0:
-            validation = usable(validation, self._say)
+            validation = usable(validation, self.say)
             if not self.step or self.longer or record.read_manifest(self.folder) is None:
                 self._write_manifest(training, validation)
-        return Patches(sheets, s), training, validation
+        return Patches(pages, s), training, validation
 
     def _write_manifest(self, training: list[datasets.Page], validation: list[datasets.Page]) -> None:
-        record.write_manifest(self.folder, self.settings, self.command, training, validation, self.origin, self.teacher)
+        record.write_manifest(self.folder, self.settings, self.command, training, validation, self.origin, self.teacher,
+                              self.materials)  # fmt: skip
 
-    def _teach(self, teacher: Model, sheets: list[Sheet]) -> list[Sheet]:
+    def _compose(self) -> None:
+        """Make the composed pages that are not there yet; of several processes the first one does."""
+        if not self.settings.composed:
+            return
+        if self.rank:
+            self.wait()
+        bar = partial(tqdm, desc="composing", unit="page", leave=False)
+        self.materials = make_composed(self.settings.composed, self.data, self.composed, bar)
+        if not self.rank:
+            self.wait()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to do: all steps are made, validated and written."""
+        test = not self.settings.test or (self.folder / record.TEST).exists()
+        return self.step == self.settings.steps and not self.losses and test
+
+    def check_data(self) -> None:
+        """Refuse other training pages than those that the run, which has ended, was made with; none is decoded."""
+        manifest = record.read_manifest(self.folder)
+        if manifest is None:
+            raise BadData(f"{self.folder}: no {record.MANIFEST} there, so nobody knows what the run was made with")
+        self._compose()
+        there = {f"{p.set}/{p.id}": p for p in split(self.settings, self.data, self.composed)[0]}
+        used = [there[name] for name in manifest["train_pages"] if name in there]
+        if self.rank == 0:
+            record.check_pages(self.folder, used, self.materials)
+
+    def _teach(self, teacher: Model, pages: list[TrainingPage]) -> list[TrainingPage]:
         """The pages with the teacher's ink in their targets."""
-        known = record.known_of(teacher) | {"digest": teacher.digest}
+        known = record.known_of(teacher)
         if self.step and self.teacher != known:
             raise UsageError(f"{self.folder} holds a run that another {teacher.name} taught; use another --out")
         self.teacher = known
-        bar = tqdm(sheets, f"ink of {teacher.name}", unit="page", disable=self.rank > 0, leave=False)
-        return [taught(sheet, teacher, self.settings.taught) for sheet in bar]
+        bar = tqdm(pages, f"ink of {teacher.name}", unit="page", disable=self.rank > 0, leave=False)
+        return [taught(page, teacher, self.settings.taught) for page in bar]
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """A line for the person at the terminal; of several processes the first one says it."""
         if self.rank == 0:
             tqdm.write(text, file=sys.stderr)
 
@@ -202,7 +243,7 @@ class Run:
         mine = per // self.world
         return [range(a * per + self.rank * mine, a * per + (self.rank + 1) * mine) for a in range(s.accumulate)]
 
-    def _step(self, net: torch.nn.Module, batches: list[Batch], loss_of: Any) -> float:
+    def _step(self, net: torch.nn.Module, batches: list[Batch[np.ndarray]], loss_of: Any) -> float:
         s = self.settings
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -210,11 +251,9 @@ class Run:
         self.net.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            gray, mean, deviation, seen, target, weight = (
-                torch.from_numpy(v).to(self.device) for v in vars(batch).values()
-            )
-            threshold = net(gray, mean, deviation, seen)
-            loss = loss_of(gray, threshold, target, self.net.alpha, weight) / len(batches)
+            b = tensors(batch, self.device)
+            threshold = net(**b.inputs)
+            loss = loss_of(b.gray, threshold, b.target, self.net.alpha, b.weight) / len(batches)
             loss.backward()
             total += loss.item()
         total = self._mean(total)
@@ -227,11 +266,11 @@ class Run:
         for optimizer in self.optimizers:
             optimizer.step()
         self.net.sauvola.clamp()
-        self._update_average()
+        self.update_average()
         return total
 
     @torch.no_grad()
-    def _update_average(self) -> None:
+    def update_average(self) -> None:
         decay = min(self.settings.average, self.step / (self.step + 10))  # short runs must not average their beginning
         torch._foreach_lerp_(list(self.average.state_dict().values()), list(self.net.state_dict().values()), 1 - decay)
 
@@ -246,15 +285,17 @@ class Run:
             "seed": s.seed, "steps": self.step, "patches": self.step * s.batch, "command": self.command,
             "data_sha256": seen["data_sha256"], "versions": record.versions(),
         }  # fmt: skip
+        known = {"start": self.origin, "teacher": self.teacher}
+        if digests := {role: m["digest"] for role, m in known.items() if m and "digest" in m}:
+            training["digests"] = digests
         if self.teacher is not None:
             training["teacher"] = self.teacher["name"]
             training["partition"] = record.together(training["partition"], self.teacher["partition"])
         begun = f", starting from {self.origin['name']}" if self.origin else " from scratch"
-        return to_model(
-            self.average, name, s.scaling, training, source or f"trained with sauvolanet{begun}", licence, copyright
-        )
+        return to_model(self.average, name, s.scaling, s.margins, training,
+                        source or f"trained with sauvolanet{begun}", licence, copyright, s.reading)  # fmt: skip
 
-    def _validate(self, pages: list[datasets.Page]) -> None:
+    def log_validation(self, pages: list[datasets.Page]) -> None:
         row: dict[str, Any] = {
             "step": self.step,
             "seconds": round(self.seconds),
@@ -266,7 +307,11 @@ class Run:
             row |= validate(self.model("validation"), pages)
             self.history.append(row)
             record.write_log(self.folder, self.history)
-            self._say(" · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
+            self.say(" · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
+        self.wait()
+
+    def wait(self) -> None:
+        """Until all processes have come here."""
         if self.world > 1:
             torch.distributed.barrier()
 
@@ -276,7 +321,7 @@ class Run:
         known: dict[str, Path] = {}
         if self.data.name:
             with contextlib.suppress(InputError):
-                known = {f"{p.set}/{p.id}": p.image for p in datasets.find(self.data)}
+                known = {f"{p.set}/{p.id}": p.image for p in datasets.find(documents(self.data))}
         pages = [*manifest.get("validation_pages", ()), *manifest.get("train_pages", ())]
         return next((known[page] for page in pages if page in known), None)
 
@@ -302,6 +347,8 @@ class Run:
         state = read_checkpoint(self.folder)
         old = settings_from_json(state["settings"])
         free = ("steps", "warmup", "validate_every") if state["fitted"] else ("steps",)
+        if old.teacher and self.settings.teacher:
+            free = (*free, "teacher")  # which may have moved: it is known by its digest
         different = [n for n, v in vars(old).items() if v != getattr(self.settings, n) and n not in free]
         if different:
             raise UsageError(
@@ -331,7 +378,7 @@ class Run:
         """Whether enough steps were made to know how long a step takes; the first process decides, by its own clock."""
         return bool(self._of_first(int(measured(minutes, times))))
 
-    def _fit(self, minutes: float, times: list[float]) -> None:
+    def fit_length(self, minutes: float, times: list[float]) -> None:
         """Fix the length of the run; the first process decides, by its own clock."""
         steps = self._of_first(fitted_steps(minutes, self.step, self.seconds, times))
         warmup = min(self.settings.warmup, steps // 10)
@@ -347,7 +394,7 @@ class Run:
         torch.distributed.broadcast(decided, 0)
         return int(decided)
 
-    def _any(self, asked: bool) -> bool:
+    def any_asked(self, asked: bool) -> bool:
         """Whether any process was asked: all of them must stop after the same step."""
         if self.world == 1:
             return asked
@@ -381,14 +428,14 @@ class Run:
 
     def _distributed(self) -> torch.nn.Module:
         if torch.cuda.is_available():
-            self._move(torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))))
+            self.move(torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))))
         elif torch.backends.mps.is_available():
-            self._move(torch.device("mps"))
+            self.move(torch.device("mps"))
         if self.world == 1:
             return self.net
         return torch.nn.parallel.DistributedDataParallel(self.net)
 
-    def _move(self, device: torch.device) -> None:
+    def move(self, device: torch.device) -> None:
         self.net.to(device)
         self.average.to(device)
         for optimizer in self.optimizers:
@@ -409,13 +456,14 @@ def check_batch(s: Settings, world: int) -> None:
 
 def validate(model: Model, pages: list[datasets.Page]) -> dict[str, float]:
     """FM of a model on pages: the mean of every set, and the mean of the sets' means."""
-    scores: dict[str, list[float]] = {}
-    for page in pages:
-        gray = datasets.read_gray(page)
-        ink = model.writing(gray < model.surface(gray, PageNumbers.of(gray)))
-        scores.setdefault(page.set, []).append(metrics.fm(ink, datasets.read_truth(page, gray.shape)))
-    means = {name: float(np.mean(values)) for name, values in scores.items()}
-    return {"fm": float(np.mean(list(means.values()))), **means} if means else {}
+    if not pages:
+        return {}
+    found = score_pages(pages, Binarizer(model=model, invert="no"), ("fm",))
+    for row in found["pages"]:
+        if row["status"] == "failed":
+            raise BadData(row["error"])
+    means = {name: scores["fm"] for name, scores in found["datasets"].items()}
+    return {"fm": sum(means.values()) / len(means), **means}
 
 
 def read_checkpoint(folder: Path) -> dict[str, Any]:
@@ -434,7 +482,12 @@ def read_checkpoint(folder: Path) -> dict[str, Any]:
 def open_run(folder: str | Path) -> Run:
     """A run from its folder alone, to export it."""
     state = read_checkpoint(Path(folder))
-    return Run(settings_from_json(state["settings"]), state.get("data", ""), folder)
+    try:
+        return Run(settings_from_json(state["settings"]), state.get("data", ""), folder)
+    except SauvolanetError:
+        raise
+    except Exception as problem:  # torch and its dicts fail in many ways
+        raise BadData(f"{Path(folder) / CHECKPOINT}: not the checkpoint of a run ({type(problem).__name__})") from None
 
 
 def _join() -> tuple[int, int]:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..net.architecture import Architecture
+from ..net.architecture import Architecture, Convolution
 from . import fast
 
 
@@ -87,19 +87,19 @@ class Conv(nn.Module):
     mean: Tensor
     variance: Tensor
 
-    def __init__(self, inputs: int, outputs: int, size: int, dilation: int, norm: str | None) -> None:
+    def __init__(self, layer: Convolution, norm: str | None) -> None:
         super().__init__()
-        self.size, self.dilation, self.norm = size, dilation, norm
+        self.side, self.dilation, self.norm = layer.side, layer.dilation, norm
         self.calibrating = False
         self.frozen = False  # the normalisation is folded into weight and beta, as in a model that runs
-        self.weight = nn.Parameter(torch.empty(outputs, inputs, size, size))
+        self.weight = nn.Parameter(torch.empty(layer.shape))
         nn.init.kaiming_normal_(self.weight, nonlinearity="relu" if norm else "linear")
         # beta is the bias; instance normalisation removes it again, but the authors' file has it
-        self.beta = nn.Parameter(torch.zeros(outputs), requires_grad=norm != "instance")
+        self.beta = nn.Parameter(torch.zeros(layer.outputs), requires_grad=norm != "instance")
         if norm == "batch":
-            self.gamma = nn.Parameter(torch.ones(outputs))
-            self.register_buffer("mean", torch.zeros(outputs))
-            self.register_buffer("variance", torch.ones(outputs))
+            self.gamma = nn.Parameter(torch.ones(layer.outputs))
+            self.register_buffer("mean", torch.zeros(layer.outputs))
+            self.register_buffer("variance", torch.ones(layer.outputs))
 
     def forward(self, x: Tensor) -> Tensor:
         outputs = self.weight.shape[0]
@@ -118,8 +118,9 @@ class Conv(nn.Module):
             gamma, beta = (
                 (torch.ones_like(self.beta), torch.zeros_like(self.beta)) if instance else (self.gamma, self.beta)
             )
-            y, mean, variance = fast.ConvolutionNormReLU.apply(
-                x, self.weight, gamma, beta, self.dilation, instance, epsilon
+            y: Tensor
+            y, mean, variance = fast.apply(
+                fast.ConvolutionNormReLU, x, self.weight, gamma, beta, self.dilation, instance, epsilon
             )
             if not instance:
                 self._remember(mean, variance)
@@ -137,7 +138,8 @@ class Conv(nn.Module):
         """The convolution without norm by the compiled kernel, as many outputs of zero added as fill its lanes."""
         extra = -self.weight.shape[0] % 8
         weight = F.pad(self.weight, (0, 0, 0, 0, 0, 0, 0, extra))
-        return fast.Convolution.apply(x, weight, F.pad(self.beta, (0, extra)), self.dilation, relu)
+        made: Tensor = fast.apply(fast.Convolution, x, weight, F.pad(self.beta, (0, extra)), self.dilation, relu)
+        return made
 
     def freeze(self) -> None:
         """From now on a normalisation over the batch is that of a model that runs: folded into weight and beta."""
@@ -147,7 +149,7 @@ class Conv(nn.Module):
             self.variance.fill_(1 - EPSILON)
 
     def _plain(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
-        reach = self.size // 2 * self.dilation
+        reach = self.side // 2 * self.dilation
         y = F.conv2d(x.permute(0, 3, 1, 2), self.weight, bias, padding=reach, dilation=self.dilation)
         return y.permute(0, 2, 3, 1).contiguous()
 
@@ -173,6 +175,11 @@ INSTANCE_EPSILON = 1e-10  # the authors floor the deviation at 1e-5
 MOMENTUM = 0.02
 
 
+def module_name(layer: Convolution) -> str:
+    """The layer's name as torch allows it."""
+    return layer.name.replace(".", "_")
+
+
 class SauvolaNet(nn.Module):
     """MWS, attention and AST as described by an `Architecture`."""
 
@@ -187,8 +194,8 @@ class SauvolaNet(nn.Module):
         self.raw_alpha = nn.Parameter(torch.tensor(math.log(alpha)), requires_grad=train_alpha)
         self.register_buffer("constants", torch.tensor(architecture.constants, dtype=torch.float32))
         self.convs: Mapping[str, Conv] = nn.ModuleDict({  # type: ignore[assignment]  # torch has no ModuleDict[Conv]
-            name.replace(".", "_"): Conv(i, o, size, dilation, architecture.norm if norm else None)
-            for name, i, o, size, dilation, norm, _ in architecture.convolutions()
+            module_name(layer): Conv(layer, architecture.norm if layer.normalised else None)
+            for layer in architecture.convolutions()
         })  # fmt: skip
         if architecture.refine:
             nn.init.zeros_(self.convs[architecture.refinement[-1]].weight)
@@ -213,7 +220,7 @@ class SauvolaNet(nn.Module):
             skip = kept.pop()
             n, h, w, c = skip.shape
             if fast.usable(skip, c):
-                x = fast.AddEnlarged.apply(skip, small)
+                x = fast.apply(fast.AddEnlarged, skip, small)
             else:
                 x = (skip.reshape(n, h // 2, 2, w // 2, 2, c) + small[:, :, None, :, None, :]).view(n, h, w, c)
             x = self.convs[f"up{depth}"](x)
@@ -222,7 +229,7 @@ class SauvolaNet(nn.Module):
     def _logits(self, x: Tensor, gray: Tensor, mean: Tensor) -> Tensor:
         """PWA before its softmax: (N, H, W, choices)."""
         arch = self.architecture
-        logits = self.convs["head"](x)
+        logits: Tensor = self.convs["head"](x)
         if arch.fold > 1:
             n, h, w, _ = logits.shape
             f = arch.fold
@@ -243,7 +250,7 @@ class SauvolaNet(nn.Module):
     def forward(self, gray: Tensor, mean: Tensor, deviation: Tensor, features: Tensor) -> Tensor:
         """T (N, H, W): the adaptive threshold on the scaled gray; ink is gray < T.
 
-        gray (N, H, W) scaled; mean, deviation (N, H, W, windows) of the scaled gray; features as net.features makes
+        gray (N, H, W) scaled; mean, deviation (N, H, W, windows) of the scaled gray; features as net.inputs makes
         them, (N, H / fold, W / fold, inputs).
         """
         arch, k, r = self.architecture, self.sauvola.k, self.sauvola.r
@@ -251,14 +258,15 @@ class SauvolaNet(nn.Module):
         if fast.usable(x, 8) and arch.choices <= 8:
             logits, change = self.convs["head"].padded(x), None
             if arch.fold > 1 or arch.refine:
-                logits = fast.Unfold.apply(logits, gray, mean, arch)
+                logits = fast.apply(fast.Unfold, logits, gray, mean, arch)
             if arch.refine:
                 *first, last = (self.convs[name] for name in arch.refinement)
                 change = logits
                 for conv in first:
                     change = conv(change)
                 change = last.padded(change)
-            return fast.Attend.apply(logits, change, mean, deviation, k, r, self.constants)
+            made: Tensor = fast.apply(fast.Attend, logits, change, mean, deviation, k, r, self.constants)
+            return made
         attention = self._logits(x, gray, mean).softmax(-1)
         surfaces = self.sauvola(mean, deviation)
         constants = self.constants.expand(*surfaces.shape[:3], -1)

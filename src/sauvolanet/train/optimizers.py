@@ -22,7 +22,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
     """The matrix with its singular values brought near one."""
     a, b, c = COEFFICIENTS
     tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if tall else matrix
+    x: Tensor = matrix.T if tall else matrix
     x = x / (x.norm() + 1e-7)
     for _ in range(ITERATIONS):
         square = x @ x.T

@@ -11,26 +11,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image, ImageFilter, ImageOps
 
-from ..datasets import Page, read_gray, read_image, read_truth
+from ..core.arrays import Gray, Ink
 from ..errors import BadData, InputError, UsageError
 from ..net.buffers import Array
-from ..net.features import features, page_numbers, page_scale, shown, statistics
+from ..net.inputs import Inputs, PageInputs
 from ..net.model import Model
-from ..page import PageNumbers
-from ..windows import Gray, Ink
+from ..page.formats import open_image
+from ..page.numbers import PageNumbers
+from ..page.reading import Reading
+from ..score.datasets import Page, read_gray, read_image, read_truth
+from .habit import habit_of
 from .settings import Settings
 
 LUMA = np.array([0.299, 0.587, 0.114])
+CONVENTION_SIZE = 0.75  # patches reduced to less have no habit by convention
 LEAST_SHARE, USUAL_SHARE = 0.02, 0.08  # of ink on a page; a page with less than the first counts as if it had that
 
 
 @dataclass(frozen=True)
-class Sheet:
+class TrainingPage:
     """A page in memory: gray (H, W) or colour (H, W, 3) uint8, its truth (True = ink), and what a teacher makes of both.
 
     mixture : of the truth and a teacher's ink, float16, 1 = ink; None without a teacher.
@@ -61,27 +65,50 @@ class Sheet:
         return float(1 - np.median(gray[self.truth]) / _paper(gray)) if self.truth.any() else 0.0
 
 
-@dataclass
-class Batch:
-    """What the network reads, what it is to learn, and how much each pixel counts; arrays of N patches."""
+T = TypeVar("T")  # numpy arrays, or torch's tensors
 
-    gray: Array
-    mean: Array
-    deviation: Array
-    features: Array
+
+class Batch(NamedTuple, Generic[T]):
+    """N patches, or one: what the network reads (`Inputs`), what it is to learn, and what each pixel counts."""
+
+    gray: T
+    mean: T
+    deviation: T
+    features: T
+    target: T
+    weight: T
+
+    @property
+    def inputs(self) -> dict[str, T]:
+        """What the network reads, by name."""
+        return {name: getattr(self, name) for name in Inputs._fields}
+
+
+class Cut(NamedTuple):
+    """A region around a patch (as far as windows reach beyond it), augmented, where the patch lies in it, the page's
+    numbers, what the patch's pixels count, and the habit by convention, if there is one."""
+
+    gray: Gray
     target: np.ndarray
+    place: tuple[slice, slice]
+    numbers: PageNumbers
     weight: Array
+    convention: float | None
 
 
 Warn = Callable[[str], object]
 
 
-def load_sheets(pages: list[Page], colour: bool, least: int, warn: Warn | None = None) -> list[Sheet]:
-    """Pages in memory; one that cannot be used is skipped and named through ``warn(text)``."""
-    sheets = [sheet for _, sheet in _read(pages, lambda page: _load(page, colour, least), warn)]
-    if not sheets:
+def load_pages(pages: list[Page], colour: bool, least: int, warn: Warn | None = None,
+               reading: Reading | None = None) -> list[TrainingPage]:  # fmt: skip
+    """Pages in memory, in the light of the reading, their sides at least ``least``.
+
+    One that cannot be used is skipped and named through ``warn(text)``.
+    """
+    loaded = [page for _, page in _read(pages, lambda page: _load(page, colour, least, reading), warn)]
+    if not loaded:
         raise BadData("no page with truth can be used for training")
-    return sheets
+    return loaded
 
 
 def usable(pages: list[Page], warn: Warn | None = None) -> list[Page]:
@@ -98,30 +125,32 @@ def _read(pages: list[Page], load: Callable[[Page], Any], warn: Warn | None) -> 
                 warn(f"skipped {page.set} {page.id}: {problem}")
 
 
-def _load(page: Page, colour: bool, least: int) -> Sheet:
+def _load(page: Page, colour: bool, least: int, reading: Reading | None) -> TrainingPage:
     pixels = _colours(page.image) if colour else None
     if pixels is None:
         pixels = read_image(page.image)
     truth = read_truth(page, pixels.shape[:2])
+    if reading is not None:
+        pixels = reading.paper_level(_mix(pixels, LUMA)).even(pixels)
     down, right = (max(least - n, 0) for n in truth.shape)
     if down or right:  # a page smaller than a patch is continued by its mirror image
         grow = [(down, down), (right, right)]
         truth = np.pad(truth, grow, mode="symmetric")
         pixels = np.pad(pixels, grow + [(0, 0)] * (pixels.ndim - 2), mode="symmetric")
-    return Sheet(page.set, page.id, pixels, truth, grown=(down, right))
+    return TrainingPage(page.set, page.id, pixels, truth, grown=(down, right))
 
 
-def taught(sheet: Sheet, teacher: Model, part: float) -> Sheet:
-    """The sheet with so large a part of its truth replaced by the teacher's ink, as sure as the teacher is of it."""
-    (down, right), (height, width) = sheet.grown, sheet.truth.shape
-    gray = np.ascontiguousarray(_mix(sheet.pixels[down : height - down, right : width - right], LUMA))
+def taught(page: TrainingPage, teacher: Model, part: float) -> TrainingPage:
+    """The page with so large a part of its truth replaced by the teacher's probability of ink."""
+    (down, right), (height, width) = page.grown, page.truth.shape
+    gray = np.ascontiguousarray(_mix(page.pixels[down : height - down, right : width - right], LUMA))
     numbers = PageNumbers.of(gray)
     surface = teacher.surface(gray, numbers)
     logit = (surface - gray) * np.float32(teacher.about["alpha"] * teacher.scale(numbers).gain)
     ink = gray < surface
-    sure = np.where(ink & ~teacher.writing(ink), 0, 1 / (1 + np.exp(-logit.clip(-30, 30))))
-    sure = np.pad(sure, [(down, down), (right, right)], mode="symmetric")
-    return replace(sheet, mixture=(sheet.truth * (1 - part) + sure * part).astype(np.float16))
+    probability = np.where(ink & ~teacher.writing(ink), 0, 1 / (1 + np.exp(-logit.clip(-30, 30))))
+    probability = np.pad(probability, [(down, down), (right, right)], mode="symmetric")
+    return replace(page, mixture=(page.truth * (1 - part) + probability * part).astype(np.float16))
 
 
 def _colours(path: Path) -> np.ndarray | None:
@@ -129,7 +158,7 @@ def _colours(path: Path) -> np.ndarray | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
+            with open_image(path) as image:
                 return np.array(ImageOps.exif_transpose(image)) if image.mode == "RGB" else None
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
         return None  # read_image says what is wrong
@@ -138,33 +167,34 @@ def _colours(path: Path) -> np.ndarray | None:
 class Patches:
     """Draws batches from pages (and synthetic pages) as the settings say."""
 
-    def __init__(self, sheets: list[Sheet], settings: Settings) -> None:
+    def __init__(self, pages: list[TrainingPage], settings: Settings) -> None:
         self.settings = settings
-        self.sheets: dict[str, list[Sheet]] = {}
-        for sheet in sheets:
-            self.sheets.setdefault(sheet.set, []).append(sheet)
+        self.pages: dict[str, list[TrainingPage]] = {}  # by set
+        for page in pages:
+            self.pages.setdefault(page.set, []).append(page)
         weights = [
-            settings.set_weights.get(n, 1.0) * (len(s) if settings.by_pages else 1) for n, s in self.sheets.items()
+            settings.set_weights.get(n, 1.0) * (len(s) if settings.by_pages else 1) for n, s in self.pages.items()
         ]
         if not any(weights):
             raise UsageError("every set has the weight 0 (set_weights); nothing is left to train on")
         self.share = np.array(weights) / sum(weights)
-        self.margin = max(settings.architecture.windows) // 2
-        self.kind = sheets[0].target.dtype
+        self.conventions = {name: _convention(name, settings.conventions) for name in self.pages}
+        self.reach = max(settings.architecture.windows) // 2
+        self.kind = pages[0].target.dtype
 
-    def batch(self, step: int, indices: range) -> Batch:
+    def batch(self, step: int, indices: range) -> Batch[np.ndarray]:
         """The patches of one step (a part of them when several processes share the step)."""
-        parts = [self.patch(step, i) for i in indices]
-        return Batch(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
+        patches = [self.patch(step, i) for i in indices]
+        return Batch(*(np.stack(arrays) for arrays in zip(*patches, strict=True)))
 
-    def patch(self, step: int, index: int) -> tuple[Array, Array, Array, Array, np.ndarray, Array]:
-        """One patch: scaled gray, mean, deviation, features, target, what each pixel counts."""
+    def patch(self, step: int, index: int) -> Batch[np.ndarray]:
+        """One patch of a step."""
         s = self.settings
         rng = np.random.default_rng([s.seed, step, index])
         if s.synthetic and rng.random() < s.synthetic:
-            gray, target, (rows, columns), numbers, weight = self._synthetic(rng)
+            gray, target, (rows, columns), numbers, weight, convention = self._synthetic(rng)
         else:
-            gray, target, (rows, columns), numbers, weight = self._cut(rng)
+            gray, target, (rows, columns), numbers, weight, convention = self._cut(rng)
         if s.patch_scaling:
             numbers = PageNumbers.of(gray[rows, columns])
         if s.flips:
@@ -177,20 +207,20 @@ class Patches:
                 rows = _mirror(rows, gray.shape[0])
         if s.transpose and rng.random() < 0.5:
             gray, target, weight, rows, columns = gray.T, target.T, weight.T, columns, rows
-        scale = page_scale(numbers, s.scaling)
-        gray = np.ascontiguousarray(shown(gray, scale))
-        mean, deviation = statistics(gray, s.architecture.windows, scale, (rows, columns), 1)
-        scaled = (gray[rows, columns] - np.float32(scale.low)) * np.float32(scale.gain)
-        seen = features(s.architecture, scaled, mean, deviation, page_numbers(numbers, s.scaling))
-        return scaled, mean, deviation, seen, target[rows, columns].astype(self.kind), weight
+        habit = None
+        if "habit" in s.architecture.features and rng.random() < s.habit_known:
+            habit = convention
+            if habit is None:
+                habit = habit_of(gray[rows, columns], target[rows, columns] > 0.5)
+        page = PageInputs.of(gray, numbers, s.architecture, s.scaling, s.margins, habit)
+        read = page.inputs((rows, columns))._asdict()
+        return Batch(**read, target=target[rows, columns].astype(self.kind), weight=weight)
 
-    def _cut(self, rng: np.random.Generator) -> tuple[Gray, np.ndarray, tuple[slice, slice], PageNumbers, Array]:
-        """A region around a patch (the margin lets windows see beyond it), augmented, where the patch lies in it, and
-        what the patch's pixels count."""
+    def _cut(self, rng: np.random.Generator) -> Cut:
         s = self.settings
-        of_set = self.sheets[list(self.sheets)[rng.choice(len(self.share), p=self.share)]]
-        sheet = of_set[rng.integers(len(of_set))]
-        height, width = sheet.truth.shape
+        of_set = self.pages[list(self.pages)[rng.choice(len(self.share), p=self.share)]]
+        page = of_set[rng.integers(len(of_set))]
+        height, width = page.truth.shape
         factor = 1.0
         if rng.random() < s.rescale:
             low, high = s.rescale_range
@@ -201,22 +231,22 @@ class Patches:
         beyond = side // 4 if s.rim else 0  # a patch that lies beyond the page by up to this is pushed back to its end
         for _ in range(20):
             y, x = (min(max(int(rng.integers(-beyond, n - side + beyond + 1)), 0), n - side) for n in (height, width))
-            if sheet.truth[y : y + side, x : x + side].mean() >= must:
+            if page.truth[y : y + side, x : x + side].mean() >= must:
                 break
-        margin = round(self.margin / factor)
+        reach = round(self.reach / factor)
         goes_on = [
             (at != grown, at + side != n - grown)
-            for at, n, grown in zip((y, x), (height, width), sheet.grown, strict=True)
+            for at, n, grown in zip((y, x), (height, width), page.grown, strict=True)
         ]
         region = tuple(  # windows do not see beyond the page
-            slice(max(at - margin * before, 0), min(at + side + margin * after, n))
+            slice(max(at - reach * before, 0), min(at + side + reach * after, n))
             for at, n, (before, after) in zip((y, x), (height, width), goes_on, strict=True)
         )
         weights = LUMA
-        if sheet.pixels.ndim == 3 and rng.random() < s.colour:
+        if page.pixels.ndim == 3 and rng.random() < s.colour:
             weights = rng.dirichlet(LUMA * 6 + 0.6)
-        gray, target = _mix(sheet.pixels[region], weights), sheet.target[region]
-        numbers = PageNumbers.of(_mix(sheet.pixels[::4, ::4], weights))
+        gray, target = _mix(page.pixels[region], weights), page.target[region]
+        numbers = PageNumbers.of(_mix(page.pixels[::4, ::4], weights))
         spot = (y - region[0].start, x - region[1].start)
         if side != s.patch:
             factor = s.patch / side
@@ -226,18 +256,19 @@ class Patches:
                 size, Image.Resampling.BICUBIC
             )
             target = np.asarray(coverage)
-            target = target >= 128 if sheet.mixture is None else target / np.float16(255)
+            target = target >= 128 if page.mixture is None else target / np.float16(255)
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))
         if s.headline and rng.random() < s.headline:
-            gray, target, numbers = _headline(rng, gray, target, spot, s.patch, sheet.contrast, numbers)
+            gray, target, numbers = with_headline(rng, gray, target, spot, s.patch, page.contrast, numbers)
         if s.show_through and rng.random() < s.show_through:
-            gray = self._show_through(rng, gray, sheet.contrast)
+            gray = self._show_through(rng, gray, page.contrast)
         if s.border and rng.random() < s.border:
             ends = [(axis, end) for axis in (0, 1) for end in (0, 1) if s.rim and not goes_on[axis][end]]
-            gray, target, numbers = _border(rng, gray, target, spot, s.patch, numbers, ends)
+            gray, target, numbers = with_border(rng, gray, target, spot, s.patch, numbers, ends)
         gray, numbers = self._weather(rng, gray, numbers)
         place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
-        return gray, target, place, numbers, self._weight(sheet.share, goes_on)
+        convention = self.conventions[page.set] if s.patch / side >= CONVENTION_SIZE else None
+        return Cut(gray, target, place, numbers, self._weight(page.share, goes_on), convention)
 
     def _weight(self, share: float, goes_on: list[tuple[bool, bool]]) -> Array:
         """What each pixel of a patch counts: nothing where the network would see an end of the page that is none.
@@ -246,8 +277,8 @@ class Patches:
         """
         s = self.settings
         weight = np.zeros((s.patch, s.patch), np.float32)
-        inner = tuple(slice(s.rim * before, s.patch - s.rim * after) for before, after in goes_on)
-        weight[inner] = USUAL_SHARE / max(share, LEAST_SHARE) if s.loss == "page" else 1
+        counted = tuple(slice(s.rim * before, s.patch - s.rim * after) for before, after in goes_on)
+        weight[counted] = USUAL_SHARE / max(share, LEAST_SHARE) if s.loss == "page" else 1
         return weight
 
     def _weather(self, rng: np.random.Generator, gray: Gray, numbers: PageNumbers) -> tuple[Gray, PageNumbers]:
@@ -272,30 +303,35 @@ class Patches:
 
         contrast : of this page's own ink; what shows through is always paler.
         """
-        of_set = self.sheets[list(self.sheets)[rng.choice(len(self.share), p=self.share)]]
-        sheet = of_set[rng.integers(len(of_set))]
-        corner = [
-            int(rng.integers(max(n - size, 0) + 1)) for n, size in zip(sheet.truth.shape, gray.shape, strict=True)
-        ]
+        of_set = self.pages[list(self.pages)[rng.choice(len(self.share), p=self.share)]]
+        page = of_set[rng.integers(len(of_set))]
+        corner = [int(rng.integers(max(n - size, 0) + 1)) for n, size in zip(page.truth.shape, gray.shape, strict=True)]
         part = tuple(slice(c, c + size) for c, size in zip(corner, gray.shape, strict=True))
-        other = _mix(sheet.pixels[part], LUMA)[:, ::-1]
+        other = _mix(page.pixels[part], LUMA)[:, ::-1]
         lack = [(0, size - n) for n, size in zip(other.shape, gray.shape, strict=True)]
         other = np.pad(other, lack, mode="symmetric")
         blurred = Image.fromarray(np.ascontiguousarray(other)).filter(
             ImageFilter.GaussianBlur(float(rng.uniform(0.6, 2.5)))
         )
-        depth = (1 - np.asarray(blurred, np.float32) / _paper(other)) / np.float32(max(sheet.contrast, 0.05))
+        depth = (1 - np.asarray(blurred, np.float32) / _paper(other)) / np.float32(max(page.contrast, 0.05))
         pale = np.float32(contrast * rng.uniform(0.1, 0.7))
-        return np.rint(gray * (1 - np.clip(depth, 0, 1) * pale)).astype(np.uint8)
+        made: Gray = np.rint(gray * (1 - np.clip(depth, 0, 1) * pale)).astype(np.uint8)
+        return made
 
-    def _synthetic(self, rng: np.random.Generator) -> tuple[Gray, np.ndarray, tuple[slice, slice], PageNumbers, Array]:
+    def _synthetic(self, rng: np.random.Generator) -> Cut:
         from ..synth import training_page
 
-        side = self.settings.patch + 2 * self.margin
+        side = self.settings.patch + 2 * self.reach
         gray, truth = training_page(int(rng.integers(2**31)), height=side, width=side)
-        inner = slice(self.margin, self.margin + self.settings.patch)
+        middle = slice(self.reach, self.reach + self.settings.patch)
         weight = self._weight(float(truth.mean()), [(True, True)] * 2)
-        return gray, truth, (inner, inner), PageNumbers.of(gray), weight
+        return Cut(gray, truth, (middle, middle), PageNumbers.of(gray), weight, None)
+
+
+def _convention(name: str, conventions: dict[str, float]) -> float | None:
+    """The habit of a set by convention: that of the longest start of its name."""
+    starts = [start for start in conventions if name.startswith(start)]
+    return conventions[max(starts, key=len)] if starts else None
 
 
 def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
@@ -304,18 +340,18 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
         return pixels
     table = np.rint(np.asarray(weights) * 65536).astype(np.uint32)
     wide = pixels.astype(np.uint32)
-    return ((wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000) >> 16).astype(
-        np.uint8
-    )
+    mixed = wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000
+    gray: Gray = (mixed >> 16).astype(np.uint8)
+    return gray
 
 
-def _border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int,
+def with_border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int,
             numbers: PageNumbers, ends: Sequence[tuple[int, int]] = ()) -> tuple[Gray, np.ndarray, PageNumbers]:  # fmt: skip
     """The page ends at a line through the patch; beyond it something dark lies, which is not ink.
 
     spot, side : the patch in the region. ends : (axis, 0 or 1) of the patch's sides one of which it lies at; any side
-    where there are none. The page's numbers count what lies beyond as 1 to 20 % of the page, and at most half as much of
-    it as inside the rim.
+    where there are none. The page's numbers count what lies beyond as 1 to 20 % of the page, and as at most half that
+    share of its body.
     """
     y, x = np.indices(gray.shape, np.float32)
     axis, end = ends[int(rng.integers(len(ends)))] if ends else (int(rng.random() >= 0.5), int(rng.random() < 0.5))
@@ -332,7 +368,7 @@ def _border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tupl
     return np.where(beyond, ground, gray), np.where(beyond, False, target), counted
 
 
-def _headline(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int, contrast: float,
+def with_headline(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int, contrast: float,
               numbers: PageNumbers) -> tuple[Gray, np.ndarray, PageNumbers]:  # fmt: skip
     """Letters with strokes of 14 to 70 pixels, printed over the page with ink as dark as its own or darker.
 
@@ -344,9 +380,9 @@ def _headline(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tu
 
     coverage = np.zeros(gray.shape, np.float32)
     top, left, bottom, right = rng.integers(6, side // 4, 4)
-    inner = (slice(spot[0] + top, spot[0] + side - bottom), slice(spot[1] + left, spot[1] + side - right))
-    height, width = coverage[inner].shape
-    coverage[inner] = draw_headline(rng, height, width, (14, 70))
+    place = (slice(spot[0] + top, spot[0] + side - bottom), slice(spot[1] + left, spot[1] + side - right))
+    height, width = coverage[place].shape
+    coverage[place] = draw_headline(rng, height, width, (14, 70))
     paper = _paper(gray)
     dark = paper * np.float32(1 - rng.uniform(max(contrast, 0.4), 1))
     grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(0, 6))
@@ -359,14 +395,15 @@ def _headline(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tu
     return printed, np.where(letters, True, target), numbers
 
 
-def _counted(numbers: PageNumbers, more: Gray, share: float, inside: float) -> PageNumbers:
-    """The page's numbers as if this share of it, and that of it inside the rim, were as gray as ``more``."""
+def _counted(numbers: PageNumbers, more: Gray, share: float, share_of_body: float) -> PageNumbers:
+    """The page's numbers as if these shares of it and of its body (the page without its margins) were as gray as ``more``."""
     added = np.bincount(more.reshape(-1), minlength=256) / more.size
 
     def count(h: np.ndarray, part: float) -> np.ndarray:
-        return np.rint(h * (1 - part) + added * (h.sum() * part)).astype(np.int64)
+        counts: np.ndarray = np.rint(h * (1 - part) + added * (h.sum() * part)).astype(np.int64)
+        return counts
 
-    return PageNumbers(count(numbers.histogram, share), count(numbers.inner.histogram, inside))
+    return PageNumbers(count(numbers.histogram, share), count(numbers.body.histogram, share_of_body))
 
 
 def _paper(gray: Gray) -> np.float32:

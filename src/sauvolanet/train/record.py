@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from .. import __version__
-from ..atomic import atomic
-from ..datasets import Page, resolve
+from ..core.atomic import atomic
 from ..errors import BadData, UnknownName
 from ..net.model import Model
+from ..score.datasets import Page, resolve
 from .settings import Settings
 
 LOG = "log.csv"
@@ -30,13 +30,16 @@ PARTITIONS = {"stated-train": "stated", "wide-train": "wide", "all": "all"}
 
 
 def write_manifest(folder: Path, settings: Settings, command: str, training: list[Page], validation: list[Page],
-                   origin: dict[str, str] | None, teacher: dict[str, str] | None) -> None:  # fmt: skip
-    """The manifest: what the run depends on, and the pages it uses; ``origin`` is the model it began with."""
+                   origin: dict[str, str] | None, teacher: dict[str, str] | None, materials: str = "") -> None:  # fmt: skip
+    """The manifest: what the run depends on, and the pages it uses; ``origin`` is the model it began with.
+
+    materials : the digest of what composed pages are made of.
+    """
     if teacher:
         settings = replace(settings, teacher=teacher["name"])  # not where somebody keeps it
     manifest = {
         "settings": settings.to_json(), "command": command, "origin": origin, "teacher": teacher, "versions": versions(),
-        "data_sha256": checksum(training), "train_pages": [f"{p.set}/{p.id}" for p in training],
+        "data_sha256": checksum(training, materials), "train_pages": [f"{p.set}/{p.id}" for p in training],
         "validation_pages": [f"{p.set}/{p.id}" for p in validation],
     }  # fmt: skip
     with atomic(folder / MANIFEST) as file:
@@ -52,10 +55,10 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         raise BadData(f"{path}: damaged; remove it, and the run writes it anew") from None
 
 
-def check_pages(folder: Path, training: list[Page]) -> None:
+def check_pages(folder: Path, training: list[Page], materials: str = "") -> None:
     """Refuse to go on with other training pages than the run began with."""
     manifest = read_manifest(folder)
-    if manifest and manifest["data_sha256"] != checksum(training):
+    if manifest and manifest["data_sha256"] != checksum(training, materials):
         raise BadData(
             f"the training pages are not those that the run in {folder} began with; put them back, or use another --out"
         )
@@ -95,7 +98,8 @@ def partition_of(s: Settings, origin: dict[str, str] | None) -> str:
 
 def known_of(model: Model) -> dict[str, str]:
     """What a run remembers of a model that it began with or learns from."""
-    return {"name": model.name, "partition": model.about["training"].get("partition", "unknown")}
+    partition = model.about["training"].get("partition", "unknown")
+    return {"name": model.name, "partition": partition, "digest": model.digest}
 
 
 def together(own: str, other: str) -> str:
@@ -114,9 +118,9 @@ def write_test(folder: Path, scores: dict[str, float]) -> None:
         file.write((json.dumps(scores, indent=1) + "\n").encode())
 
 
-def checksum(pages: list[Page]) -> str:
-    """SHA-256 over the training files, in order."""
-    digest = hashlib.sha256()
+def checksum(pages: list[Page], materials: str = "") -> str:
+    """SHA-256 over the training files, in order, and the digest of what the composed pages among them are made of."""
+    digest = hashlib.sha256(materials.encode())
     for page in pages:
         digest.update(page.image.read_bytes())
         digest.update(page.truth.read_bytes())

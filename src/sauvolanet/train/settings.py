@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 from ..errors import BadData, BadModel, UnknownName, UsageError
 from ..net.architecture import PAPER, Architecture
-from ..net.features import SCALINGS
+from ..net.inputs import check_scaling
 from ..options import Option
+from ..page.margins import Margins, margins_from_json
+from ..page.reading import Reading, reading_from_json
+from ..score.datasets import KEPT
+from .composed import check_composed
 
 SWIFT = Architecture(
     kind="u", widths=((24, 24), (24, 24), (32, 32), (48, 48)), dilations=((1, 1),) * 4, norm="batch",
-    features=("gray", "mean", "deviation", "numbers"), fold=2, head=1, refine=(8,),
+    features=("gray", "mean", "deviation", "numbers", "habit"), fold=2, head=1, refine=(8,),
     windows=(7, 15, 31, 63, 127),
     constants=(-0.2, 1.0),  # the first below every gray, so that it means paper even where it is not chosen alone
 )  # fmt: skip
@@ -29,7 +33,9 @@ class Settings:
     # data
     train: tuple[str, ...] = ("stated-train",)  # sets or groups to train on
     validate: tuple[str, ...] = ("validate",)  # sets or groups to choose by
-    hold_out: bool = False  # keep the listed pages of the training sets for validation (see validation.json)
+    kinds: tuple[str, ...] = ()  # kinds of pages beside the sets; those kept for the panel are never trained on
+    composed: dict[str, Any] = field(default_factory=dict)  # pages of real paper and real ink: see train/composed.py
+    hold_out: bool = False  # keep the listed pages of the training sets for validation (see score/validation.json)
     leave_out: tuple[str, ...] = ()  # sets removed from training
     test: tuple[str, ...] = ()  # sets or groups to score once, at the end
     seed: int = 1
@@ -40,6 +46,14 @@ class Settings:
     flips: bool = True  # mirror and turn upside down
     transpose: bool = False  # also exchange rows and columns
     scaling: dict[str, Any] = field(default_factory=lambda: {"kind": "minmax"})  # of the page's gray
+    margins: Margins | None = None  # the rules about a page's sides; None: the page as it is
+    reading: Reading | None = None  # how a page is put before the network; None: as it is
+    habit_known: float = 0.6  # share of patches with which a network that has this feature is told the truth's habit
+    # {start of a set's name: habit}: patches of these sets that are told a habit are told this one, not the measured one.
+    # Within such a set edges are drawn by one convention, whatever a patch measures, and the network finds them itself; so
+    # the number stands for the convention. Patches reduced below CONVENTION_SIZE keep what was measured: there thin
+    # strokes fill whole pixels or none, and the truth no longer follows the convention
+    conventions: dict[str, float] = field(default_factory=dict)
     patch_scaling: bool = False  # scale each patch by its own numbers, as the authors did
     set_weights: dict[str, float] = field(default_factory=dict)  # weight of a set in the mix, 1 unless given
     by_pages: bool = False  # a set weighs as many times as it has pages
@@ -53,8 +67,8 @@ class Settings:
     border: float = 0.0  # share of patches in which the page ends, and the scanner's bed or a desk begins
     headline: float = 0.0  # share of patches with letters as large as in a headline
     synthetic: float = 0.0  # share of patches cut from synthetic pages
-    teacher: str = ""  # a model whose ink, as sure as it is of it, is mixed into the truth of the pages
-    taught: float = 0.5  # its part of the mixture
+    teacher: str = ""  # a model: the truth is mixed with the probability of ink that it gives each pixel
+    taught: float = 0.5  # the teacher's part of the mixture
     # optimisation
     steps: int = 8000
     batch: int = 32
@@ -89,20 +103,23 @@ class Settings:
             option.parse(getattr(self, name))
         for name, weight in self.set_weights.items():
             Option(f"setting set_weights: {name}", float, 1.0, 0).parse(weight)
-        if self.scaling.get("kind") not in SCALINGS:
-            raise UnknownName("kind of scaling", str(self.scaling.get("kind")), SCALINGS)
-        if self.scaling["kind"] != "minmax":
-            low, high, _ = (option.parse(self.scaling.get(name)) for name, option in _SCALING.items())
-            if low >= high:
-                raise UsageError(f"setting scaling: low must be below high, not {low:g} and {high:g}")
+        for name, habit in self.conventions.items():
+            Option(f"setting conventions: {name}", float, 0.5, 0, 1).parse(habit)
+        check_composed(self.composed)
+        check_scaling(self.scaling)
         numbers = [v for v in self.rescale_range if isinstance(v, (int, float)) and 0.1 <= v <= 10]
         if len(self.rescale_range) != 2 or sorted(numbers) != list(self.rescale_range):
             raise UsageError(
                 f"setting rescale_range must be like [0.7, 1.5], from 0.1 to 10, not {list(self.rescale_range)}"
             )
-        for name in ("train", "validate", "leave_out", "test"):
+        for name in ("train", "kinds", "validate", "leave_out", "test"):
             if not all(isinstance(value, str) for value in getattr(self, name)):
                 raise UsageError(f"setting {name} must be names of sets, not {list(getattr(self, name))}")
+        for name in self.kinds:
+            if name not in KEPT:
+                raise UnknownName("kind of page to train on", str(name), [n for n, kept in KEPT.items() if kept])
+            if KEPT[name] is None:
+                raise UsageError(f"setting kinds: {name} is kept for judging and never trained on")
         windows, multiple = len(self.architecture.windows), self.architecture.multiple
         for name in ("k", "r"):
             value = getattr(self, name)
@@ -120,6 +137,9 @@ class Settings:
         """All settings; those that came later where they do something, so that what was known of other runs stays valid."""
         idle = {"teacher", "taught"} if not self.teacher else set()
         idle |= {"rim"} if not self.rim else set()
+        idle |= {name for name in ("margins", "reading") if getattr(self, name) is None}
+        idle |= {name for name in ("kinds", "composed", "conventions") if not getattr(self, name)}
+        idle |= {"habit_known"} if "habit" not in self.architecture.features else set()
         return {n: v for n, v in asdict(self).items() if n not in idle}
 
 
@@ -127,17 +147,12 @@ _CHOICES = {"loss": ("hinge", "dice", "page"), "optimizer": ("adam", "muon"), "p
 _WHOLE = {"seed": 0, "patch": 32, "rim": 0, "steps": 1, "batch": 1, "accumulate": 1, "warmup": 0, "validate_every": 1,
           "checkpoint_every": 1}  # fmt: skip
 _SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline",
-           "synthetic", "taught", "decay", "average")  # fmt: skip
+           "synthetic", "taught", "decay", "average", "habit_known")  # fmt: skip
 _FROM = {"rate": 0, "weight_decay": 0, "epsilon": 0, "clip": 0, "alpha": 1e-3}
 _NUMBERS = {
     **{name: Option(f"setting {name}", int, 0, low, 2**31) for name, low in _WHOLE.items()},
     **{name: Option(f"setting {name}", float, 0.0, 0, 1) for name in _SHARES},
     **{name: Option(f"setting {name}", float, 0.0, low, 1e6) for name, low in _FROM.items()},
-}
-_SCALING = {
-    "low": Option("setting scaling: low", float, 0.0, 0, 100),
-    "high": Option("setting scaling: high", float, 100.0, 0, 100),
-    "least": Option("setting scaling: least", float, 1.0, 1, 255),
 }
 
 
@@ -148,7 +163,10 @@ def settings_from_json(data: dict[str, Any]) -> Settings:
         raise BadData(f"a run of another version of sauvolanet, with unknown settings: {', '.join(sorted(unknown))}")
     data = dict(data)
     arch = {n: _tuples(v) for n, v in data.pop("architecture").items()}
-    return Settings(architecture=Architecture(**arch), **{n: _tuples(v) for n, v in data.items()})
+    margins = margins_from_json(data.pop("margins", None))
+    reading = reading_from_json(data.pop("reading", None))
+    return Settings(architecture=Architecture(**arch), margins=margins, reading=reading,
+                    **{n: _tuples(v) for n, v in data.items()})  # fmt: skip
 
 
 def _tuples(value: Any) -> Any:
@@ -177,7 +195,8 @@ PRESETS: dict[str, Settings] = {
     # the second network
     "swift": Settings(
         preset="swift", architecture=SWIFT, train=("wide-train",), validate=(), hold_out=True, batch=8, transpose=True,
-        least_text=0.01, text_share=0.7, scaling={"kind": "inner", "low": 0.5, "high": 99.0, "least": 16.0},
+        least_text=0.01, text_share=0.7, scaling={"kind": "percentile", "low": 0.5, "high": 99.0, "least": 16.0},
+        margins=Margins(), reading=Reading(),
         rescale=0.12, tone=0.12, colour=0.2, noise=0.06, blur=0.04, show_through=0.12, border=0.05, headline=0.03, synthetic=0.12, steps=9_000,
         optimizer="muon", rate=3e-3, warmup=200, decay=0.6, weight_decay=1e-3, epsilon=1e-8, clip=1.0, average=0.999, loss="dice", alpha=10.0, train_alpha=True,
         k=(0.05, 0.1, 0.15, 0.2, 0.25), r=0.4, positive="softplus",
@@ -188,33 +207,47 @@ PRESETS: dict[str, Settings] = {
 }  # fmt: skip
 
 
-def with_changes(settings: Settings, changes: dict[str, str]) -> Settings:
+def with_changes(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """Settings with some values given as text (``rate=2e-3``, ``architecture.refine=[16]``), JSON where it is a list.
+
+    What is no text is taken as it is.
 
     They change together: what fits one of them may contradict the settings before.
     """
     known = {f.name for f in fields(Settings)} - {"preset", "architecture"}
-    inner = {f"architecture.{f.name}" for f in fields(Architecture)}
+    of_network = {f"architecture.{f.name}" for f in fields(Architecture)}
     new: dict[str, Any] = {}
     network: dict[str, Any] = {}
-    for name, text in changes.items():
-        if name not in known | inner:
-            raise UnknownName("setting", name, known | inner)
+    for name, given in changes.items():
+        if name not in known | of_network:
+            raise UnknownName("setting", name, known | of_network)
         try:
-            value = _tuples(json.loads(text))
+            value = _tuples(json.loads(given) if isinstance(given, str) else given)
         except ValueError:
-            value = text
-        if name in inner:
+            value = given
+        if name in of_network:
             short = name.partition(".")[2]
             network[short] = _fit(name, getattr(settings.architecture, short), value)
+        elif name == "margins":
+            new[name] = margins_from_json(_rules(name, value, Margins().to_json()))
+        elif name == "reading":
+            new[name] = reading_from_json(_rules(name, value, Reading().to_json()))
         else:
             new[name] = _fit(name, getattr(settings, name), value)
     if network:
         try:
             new["architecture"] = replace(settings.architecture, **network)
         except (BadModel, TypeError):
-            raise UsageError(f"no network is like that: {', '.join(n for n in changes if n in inner)}") from None
+            raise UsageError(f"no network is like that: {', '.join(n for n in changes if n in of_network)}") from None
     return replace(settings, **new)
+
+
+def _rules(name: str, value: Any, usual: dict[str, Any]) -> dict[str, Any] | None:
+    """The rules that a setting gives: null for none, or an object like a model's, the rules it leaves out as usual."""
+    if value is not None and not isinstance(value, dict):
+        like = json.dumps(dict([next(iter(usual.items()))]))
+        raise UsageError(f"setting {name} must be null or like {like}, not {json.dumps(value)}")
+    return None if value is None else {**usual, **value}
 
 
 def _fit(name: str, old: Any, value: Any) -> Any:
@@ -228,11 +261,3 @@ def _fit(name: str, old: Any, value: Any) -> Any:
     if type(old) is not type(value) and name not in ("k", "r"):
         raise UsageError(f"setting {name} must be like {json.dumps(old)}, not {json.dumps(value)}")
     return value
-
-
-def held_out_pages() -> set[tuple[str, str]]:
-    """(set, id) of the validation pages of the wide partition; the list is a file of the project."""
-    data = json.loads((Path(__file__).parent / "validation.json").read_text(encoding="utf-8"))
-    if not data:
-        raise BadData("validation.json lists no pages")
-    return {(name, page) for name, pages in data.items() for page in pages}

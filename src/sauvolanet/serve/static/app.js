@@ -70,7 +70,7 @@ async function openExample(name) {
 function fieldsOf(select, withOptions) {
   const [kind, name] = select.value.split(/:(.*)/s);
   const fields = { [kind]: name, ...(withOptions ? optionValues($("options")) : {}) };
-  const common = ["invert", "quality"].filter((n) => !withOptions && n in optionValues($("options")));
+  const common = ["invert", "channel", "lines", "quality"].filter((n) => !withOptions && n in optionValues($("options")));
   for (const n of common) fields[n] = optionValues($("options"))[n];
   for (const n of HERE) delete fields[n];
   return { ...fields, page: pageNumber };
@@ -153,7 +153,7 @@ function has(page, name) {
 
 function layerOf(page, k) {
   const name = has(page, view()) ? view() : "result";
-  if (name === "threshold") return thresholdLayer(page, strength(), (low, high) => k || thresholdLegend(low, high));
+  if (name === "threshold") return thresholdLayer(page, (low, high) => k || thresholdLegend(low, high));
   if (name === "attention") return attentionLayer(page);
   if (name === "window") return windowLayer(page, windows(page)[Math.min(chosenWindow, windows(page).length - 1)]);
   return inkLayer(page, inks[k], second && $("differences").checked ? inks[1 - k] : null);
@@ -237,7 +237,7 @@ async function lookAt(pixel) {
   const before = first;
   await Promise.all([first, second].map((page) => page?.loadAttention()));
   if (first !== before) return;
-  const sides = [first, second].map((page, k) => page && { page, ink: inks[k], strength: strength() }).filter(Boolean);
+  const sides = [first, second].map((page, k) => page && { page, ink: inks[k] }).filter(Boolean);
   inspect($("inspector"), pixel.x, pixel.y, sides);
   if (matchMedia("(min-width: 761px)").matches) $("inspector").lastElementChild.scrollIntoView({ block: "nearest" });
 }

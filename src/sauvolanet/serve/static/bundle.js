@@ -98,17 +98,8 @@ export class Explained {
     return this.arrays.get(name);
   }
 
-  /** The threshold at pixel i. */
-  threshold(i, strength) {
-    return this.strengthened(this.array("threshold.png")[i], strength);
-  }
-
-  /** A value of threshold.png as a gray level, for a strength: the formula of sauvolanet.binarize.strengthen. */
-  strengthened(value, strength) {
-    const t = value / this.meta.threshold_scale;
-    const [low, high] = this.meta.levels;
-    const scale = Math.max(high - low, 1);
-    const inside = (t - low) / scale;
-    return inside > 0 && inside < 1 ? inside ** (1.5 ** -strength) * scale + low : t;
+  /** The threshold at pixel i, as a gray level. */
+  threshold(i) {
+    return this.array("threshold.png")[i] / this.meta.threshold_scale;
   }
 }

@@ -2,7 +2,7 @@
 
 import { element } from "./controls.js";
 
-/** Cards for each side at pixel (x, y); a side is {page, ink, strength}, `page` explained with its attention loaded. */
+/** Cards for each side at pixel (x, y); a side is {page, ink}, `page` explained with its attention loaded. */
 export function inspect(place, x, y, sides) {
   place.replaceChildren(
     element("p", { class: "facts" }, `Column ${x + 1}, row ${y + 1}`),
@@ -10,14 +10,14 @@ export function inspect(place, x, y, sides) {
   );
 }
 
-function card({ page, ink, strength }, i, named) {
+function card({ page, ink }, i, named) {
   const { meta } = page;
   const verdict = ink[i] ? "ink" : "paper";
   const gray = page.array("gray.png")[i];
   const facts = element("dl", { class: "numbers" });
   const fact = (name, value, key) => facts.append(element("div", {}, element("dt", {}, name), element("dd", { "data-fact": key }, value)));
   fact(meta.inverted ? "Gray, inverted" : "Gray", String(gray), "gray");
-  if (meta.surface) fact("Threshold", page.threshold(i, strength).toFixed(2), "threshold");
+  if (meta.surface) fact("Threshold", page.threshold(i).toFixed(2), "threshold");
   fact("So it is", verdict, "verdict");
   const parts = [facts];
   if (meta.choices.length) {

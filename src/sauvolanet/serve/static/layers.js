@@ -64,20 +64,17 @@ export function inkLayer(page, ink, other) {
   return new Layer(page.meta.width, page.meta.height, colour);
 }
 
-/** The threshold for a strength, stretched between its lowest and highest value; both are told to `ends`. */
-export function thresholdLayer(page, strength, ends) {
+/** The threshold, stretched between its lowest and highest value; both are told to `ends`. */
+export function thresholdLayer(page, ends) {
   const values = page.array("threshold.png");
   let [low, high] = [65535, 0];
   for (const v of values) {
     if (v < low) low = v;
     if (v > high) high = v;
   }
-  const [dark, light] = [page.strengthened(low, strength), page.strengthened(high, strength)];
-  ends(dark, light);
+  ends(low / page.meta.threshold_scale, high / page.meta.threshold_scale);
   const colours = new Uint32Array(high - low + 1);
-  for (let v = low; v <= high; v++) {
-    colours[v - low] = gray(Math.round((255 * (page.strengthened(v, strength) - dark)) / Math.max(light - dark, 1)));
-  }
+  for (let v = low; v <= high; v++) colours[v - low] = gray(Math.round((255 * (v - low)) / Math.max(high - low, 1)));
   return new Layer(page.meta.width, page.meta.height, (i) => colours[values[i] - low]);
 }
 

@@ -1,0 +1,51 @@
+"""Score models and methods on the panel: pages of many kinds that no model is trained on, one table.
+
+sauvolanet panel --data DIR                               the models and the classic methods on every kind
+sauvolanet panel --data DIR --methods swift otsu --kinds ruled Office
+
+DIR holds documents, kinds, papers and ink. F-measure in percent, the mean over the pages of a kind; the best classic
+method of a kind has a star.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from ..errors import UsageError
+from ..panel import KINDS, mean, names, score, sources, table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "kinds:\n" + "\n".join(f"  {kind}" for kind in KINDS)
+    parser.add_argument("--data", required=True, metavar="DIR", help="The folder of documents, kinds, papers and ink.")
+    parser.add_argument("--methods", nargs="+", metavar="NAME",
+                        help="Methods, shipped models or paths of models; without it all but the slow ones.")  # fmt: skip
+    parser.add_argument("--all", action="store_true", help="Slow methods too.")
+    parser.add_argument("--kinds", nargs="+", metavar="KIND", help="Only these kinds of pages.")
+    parser.add_argument("--whole", action="store_true", help="All pages of Bleedthrough and Nabuco, trained on or not.")
+    parser.add_argument("--cache", metavar="FILE", help="Keep scores in this file; only what changed is computed anew.")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="Worker processes (default 1).")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="Write kinds and pages as JSON instead of the table.")
+    form.add_argument("--markdown", action="store_true", help="Write the table as Markdown.")
+
+
+def run(args: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    if args.jobs < 1:
+        raise UsageError(f"jobs must be a whole number, at least 1, not {args.jobs}")
+    with tqdm(desc="panel", unit="page", disable=None, leave=False) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        of = sources(args.data, args.kinds, args.whole)
+        rows = score(of, args.methods or names(args.all), args.jobs, args.cache, progress)
+    if args.json:
+        print(json.dumps({"kinds": mean(rows), "pages": rows}, indent=1))
+    else:
+        print(table(rows, args.markdown))
+    return 0

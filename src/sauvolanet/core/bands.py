@@ -1,0 +1,53 @@
+"""Bands of rows on threads of our own pool."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+_lock = threading.Lock()
+_pool: tuple[int, ThreadPoolExecutor] | None = None  # the process it was made in, and the pool
+
+
+def cores() -> int:
+    """Processor cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_bands(
+    height: int, threads: int | None, work: Callable[[int, int], Any], least: int = 16, pieces: int = 1
+) -> list[Any]:
+    """Run ``work(first, last)`` on bands of rows that together cover ``range(height)``; results in order.
+
+    threads : None means all cores; 1 runs in the caller's thread. pieces : bands per thread; threads take the next one
+        as they become free, so that a slow one holds nobody up. No band has fewer than ``least`` rows. The pool
+        belongs to the process: after a fork the child makes its own.
+    """
+    global _pool
+    count = max(1, min(threads or cores(), height // least))
+    if count == 1:
+        return [work(0, height)]
+    bands = min(count * pieces, height // least)
+    edges = [height * i // bands for i in range(bands + 1)]
+    results: list[Any] = [None] * bands
+    tickets = iter(range(bands))
+
+    def take() -> None:
+        for i in tickets:
+            results[i] = work(edges[i], edges[i + 1])
+
+    with _lock:
+        if _pool is None or _pool[0] != os.getpid():
+            _pool = (os.getpid(), ThreadPoolExecutor(max(cores(), 2), thread_name_prefix="sauvolanet"))
+        pool = _pool[1]
+    others = [pool.submit(take) for _ in range(count - 1)]
+    take()
+    for other in others:
+        if not other.cancel():  # one that has not begun finds nothing left to do; waiting for it could be for ever
+            other.result()
+    return results

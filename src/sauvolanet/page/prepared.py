@@ -1,0 +1,34 @@
+"""A page ready to be compared: what the pipeline decided about it, for everybody who comes after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.arrays import Gray
+from .numbers import PageNumbers
+from .reading import PaperLevel, Read, Reading
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A page ready to be compared, and what was decided about it.
+
+    gray : (H, W) uint8, 0 black: enlarged, and inverted as a whole or in areas if need be. numbers : of that gray.
+    blank : nothing is on it. inverted : it was light on dark. channel : of a colour page, the one that became gray.
+    times : it has so many times the page's rows and columns. read : the page as the engine reads it, where it has a
+    reading. reversed : how many areas of it were light on dark.
+    """
+
+    gray: Gray
+    numbers: PageNumbers
+    blank: bool
+    inverted: bool
+    channel: str
+    times: int
+    read: Read | None = None
+    reversed: int = 0
+
+    @property
+    def paper(self) -> PaperLevel:
+        """How light the paper is, place by place."""
+        return Reading().paper_level(self.gray) if self.read is None else self.read.paper

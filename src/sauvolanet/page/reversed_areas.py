@@ -1,0 +1,163 @@
+"""Reversed areas: light letters on a dark bar or box of a page that is otherwise dark on light.
+
+    gray ▸ dark without a gap ▸ what it encloses ▸ is that letters, on even ground?     areas
+    in the area ground and letters change their levels; its edge becomes paper          turned
+
+Pictures are no reversed areas: their ground is not even, they have levels between dark and light, or what is light in
+them does not stand side by side like letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Gray, Ink
+from ..core.components import runs_of, stroke_width, touching
+from ..core.windows import window_extreme
+from .numbers import PageNumbers
+
+UNITS = 400  # the short side of a page has so many blocks, of whole pixels, or more
+LEAST_HIGH, LEAST_WIDE = 6, 32  # blocks, of an area
+THIN = 2  # blocks to each side of what does not belong to it: letters that touch it
+FILLED = 0.3  # least part of its bounding box that is dark ground
+WHOLE = 0.94  # least part of its rows and of its columns, from end to end, that it has
+LIGHT = 0.02, 0.45  # part of an area that is light
+CONTRAST = 0.5  # least part of the way from its ground to the page's paper that its letters' level is at
+EVEN = 0.25  # how far apart levels of the ground may be, as a part of the contrast
+MIDDLE = 0.2  # largest part of an area whose levels are between ground and letters
+LETTERS, MOST = 3, 2000  # fewer are none, more are the dots of a screen
+LETTER_HEIGHT = 5  # pixels, at least
+STROKE = 0.05, 0.45  # width of strokes over the height of letters
+ALIKE = 0.7  # part of what is light that is letters, and of letters that stand beside others
+EDGE = 2  # pixels to both sides of an area's edge that become paper
+
+
+class Area(NamedTuple):
+    """A reversed area: its bounding box, the pixels of that which it has (True), and its levels of ground and letters."""
+
+    place: tuple[slice, slice]
+    mask: Ink
+    ground: int
+    letters: int
+
+
+def areas(gray: Gray, numbers: PageNumbers) -> list[Area]:
+    """The reversed areas of a page, gray (H, W) uint8, dark on light, with its numbers."""
+    cut = numbers.body.otsu()
+    side = max(min(gray.shape) // UNITS, 1)
+    solid = _largest(gray, side) < cut
+    if np.count_nonzero(solid) < LEAST_HIGH * LEAST_WIDE * FILLED:
+        return []
+    runs = runs_of(solid, diagonal=False)
+    names = np.unique(runs.component)
+    size = np.bincount(runs.component, runs.last - runs.first)[names]
+    boxes = runs.boxes()[:, names]
+    high, wide = boxes[1] - boxes[0], boxes[3] - boxes[2]
+    likely = (high >= LEAST_HIGH) & (wide >= LEAST_WIDE) & (size >= FILLED * high * wide)
+    paper = numbers.percentile(50)
+    found = []
+    for one, box in zip(names[likely], boxes[:, likely].T, strict=True):
+        top, bottom, left, right = box.tolist()
+        own = runs.component == one
+        blocks = np.zeros((bottom - top + 2, right - left + 2), bool)  # one block of the outside all around
+        for r, a, b in zip(runs.row[own] - top, runs.first[own] - left, runs.last[own] - left, strict=True):
+            blocks[r + 1, a + 1 : b + 1] = True
+        area = _area(gray, blocks, (top - 1, left - 1), side, cut, paper)
+        if area is not None:
+            found.append(area)
+    return found
+
+
+def turned(gray: Gray, found: Iterable[Area]) -> Gray:
+    """The page with dark letters on light ground in the areas; uint8."""
+    gray = gray.copy()
+    for area in found:
+        part = gray[area.place]
+        swapped = np.clip(area.ground + area.letters - part.astype(np.int16), 0, 255).astype(np.uint8)
+        outer, inner = (_spread(area.mask, EDGE), ~_spread(~area.mask, EDGE))
+        part[:] = np.where(inner, swapped, np.where(outer, np.uint8(area.letters), part))
+    return gray
+
+
+def _largest(gray: Gray, side: int) -> Gray:
+    """The lightest pixel of each whole block."""
+    height, width = (n - n % side for n in gray.shape)
+    rows = np.maximum.reduce(gray[:height].reshape(height // side, side, -1), axis=1)
+    largest: Gray = np.maximum.reduce([rows[:, i:width:side] for i in range(side)])
+    return largest
+
+
+def _area(gray: Gray, blocks: Ink, origin: tuple[int, int], side: int, cut: int, paper: float) -> Area | None:
+    """The reversed area around dark blocks; None if it is none. origin : row and column of the first block."""
+    seeds = np.zeros_like(blocks)
+    seeds[0] = seeds[-1] = seeds[:, 0] = seeds[:, -1] = True
+    inside = ~touching(~blocks, seeds)
+    inside = _spread(~_spread(~inside, THIN), THIN)
+    if not inside.any():
+        return None
+    if not all(inside.sum() >= WHOLE * _spans(way).sum() for way in (inside, inside.T)):
+        return None
+    reach = side + EDGE + 1
+    spans = [slice(max(o * side - reach, 0), min((o + n) * side + reach, size))
+             for o, n, size in zip(origin, blocks.shape, gray.shape, strict=True)]  # fmt: skip
+    place = (spans[0], spans[1])
+    part = gray[place]
+    at = [np.clip(np.arange(p.start, p.stop) // side - o, 0, n - 1)
+          for p, o, n in zip(place, origin, blocks.shape, strict=True)]  # fmt: skip
+    mask = inside[np.ix_(*at)]
+    dark = part < cut
+    light = mask & ~dark
+    share = light.sum() / mask.sum()
+    if not LIGHT[0] <= share <= LIGHT[1]:
+        return None
+    ground = part[mask & dark]
+    low, middle, high = np.percentile(ground, (5, 50, 75))
+    letters = float(np.percentile(part[light], 75))
+    contrast = letters - middle
+    if contrast < CONTRAST * (paper - middle) or contrast <= 0:
+        return None
+    levels = (part[mask] - middle) / contrast
+    if np.mean((levels > 0.3) & (levels < 0.7)) > MIDDLE or high - low > EVEN * contrast:
+        return None
+    if not _letters(light):
+        return None
+    mask |= dark & _spread(mask, side + 1)
+    return Area(place, mask, round(middle), round(letters))
+
+
+def _spans(mask: Ink) -> Ink:
+    """Each row of a mask from its first to its last True."""
+    both: Ink = np.logical_or.accumulate(mask, axis=1) & np.logical_or.accumulate(mask[:, ::-1], axis=1)[:, ::-1]
+    return both
+
+
+def _letters(light: Ink) -> bool:
+    """Whether what is light (True) in an area is letters: alike in height, of strokes, side by side."""
+    runs = runs_of(light)
+    names = np.unique(runs.component)
+    size = np.bincount(runs.component, runs.last - runs.first)[names]
+    boxes = runs.boxes()[:, names]
+    high = boxes[1] - boxes[0]
+    order = np.argsort(high)
+    weight = np.cumsum(size[order])
+    usual = high[order][np.searchsorted(weight, weight[-1] / 2)]
+    letter = (high >= LETTER_HEIGHT) & (high >= 0.4 * usual) & (high <= 2 * usual)
+    if letter.sum() < LETTERS or size[letter].sum() < ALIKE * size.sum():
+        return False
+    if not STROKE[0] * usual <= stroke_width(light) <= STROKE[1] * usual:
+        return False
+    top, bottom, left, right = boxes[:, letter]
+    if len(top) > MOST:
+        return False
+    overlap = np.minimum(bottom[:, None], bottom) - np.maximum(top[:, None], top)
+    gap = np.maximum(left[:, None], left) - np.minimum(right[:, None], right)
+    beside = (overlap >= 0.5 * high[letter]) & (gap <= usual) & ~np.eye(len(top), dtype=bool)
+    return bool(beside.any(axis=1).mean() >= ALIKE)
+
+
+def _spread(mask: Ink, reach: int) -> Ink:
+    """The mask (True) and what is within so many rows and columns of it."""
+    return window_extreme(mask.view(np.uint8), 2 * reach + 1, np.maximum).astype(bool)
