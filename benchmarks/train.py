@@ -36,7 +36,7 @@ def step(
     """One step of the trainer, without its book-keeping."""
     b = tensors(batch)
     net.zero_grad(set_to_none=True)
-    threshold = net(**b.inputs)
+    threshold, _ = net(**b.inputs)
     LOSSES[settings.loss](b.gray, threshold, b.target, net.alpha, b.weight).backward()
     for optimizer in parts:
         optimizer.step()

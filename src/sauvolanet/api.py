@@ -79,7 +79,7 @@ class Binarizer:
         result = pipeline.decide(engine, prepared, options, keep_surface=True, tiles=[(whole, steps.surface)])
         return Explanation(self.name, result, steps.windows, steps.constants,
                            np.ascontiguousarray(steps.surfaces.transpose(2, 0, 1)),
-                           np.ascontiguousarray(steps.attention.transpose(2, 0, 1)))  # fmt: skip
+                           np.ascontiguousarray(steps.attention.transpose(2, 0, 1)), steps.view)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ class Explanation:
 
     result : the page as it was compared, and what came out. windows : their sides. constants : the extra choices, thresholds as shares of
     the page's range. surfaces : (windows, H, W) float32, each window's Sauvola threshold. attention : (windows +
-    constants, H, W) float32, sums to 1. threshold : (H, W) float32. ink : (H, W) bool, True = ink: ``gray < threshold``,
+    constants, H, W) float32, sums to 1. view : (H, W) float32, 0 … 1: how sure a model that sees the whole page is that a
+    place has writing; None for other models. threshold : (H, W) float32. ink : (H, W) bool, True = ink: ``gray < threshold``,
     despeckled.
     """
 
@@ -98,6 +99,7 @@ class Explanation:
     constants: tuple[float, ...]
     surfaces: npt.NDArray[np.float32]
     attention: npt.NDArray[np.float32]
+    view: npt.NDArray[np.float32] | None
 
     @property
     def gray(self) -> Gray:

@@ -18,7 +18,8 @@ from sauvolanet.train.settings import PRESETS, Settings
 
 SMALL = ["--set", "hold_out=false", "--set", "patch=32", "--set", "batch=2", "--set", "synthetic=0.0"]
 TINY = Architecture(kind="u", widths=((8,), (8,)), dilations=((1,), (1,)), norm="batch", fold=2, head=1, refine=(8,),
-                    features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0))  # fmt: skip
+                    features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0),
+                    view=(8, 8))  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import torch
 from sauvolanet.core.windows import mean_deviation_numpy
 from sauvolanet.errors import UsageError
 from sauvolanet.net import load
-from sauvolanet.net.architecture import PAPER, Architecture
+from sauvolanet.net.architecture import PAPER, VIEW_INPUTS, Architecture
 from sauvolanet.net.inputs import PageInputs
 from sauvolanet.page.margins import Margins
 from sauvolanet.synth import page
@@ -36,7 +36,7 @@ def test_any_number_of_windows(count: int) -> None:
     arch = Architecture(windows=PAPER.windows[:count], widths=((4, 8),), dilations=((1, 2),))
     gray = torch.rand(1, 32, 40)
     mean, deviation = window_statistics(gray, arch.windows)
-    assert SauvolaNet(arch)(gray, mean, deviation, gray[..., None]).shape == gray.shape
+    assert SauvolaNet(arch)(gray, mean, deviation, gray[..., None])[0].shape == gray.shape
 
 
 def test_window_statistics_are_those_of_the_integer_sums() -> None:
@@ -64,13 +64,14 @@ def test_compiled_steps_have_the_values_and_gradients_of_torch(
         torch.nn.init.normal_(net.convs[arch.refinement[-1]].weight, std=0.3)
     gray = torch.rand(3, 32, 32)
     mean, deviation = window_statistics(gray, arch.windows)
-    seen = torch.rand(3, 32 // arch.fold, 32 // arch.fold, arch.inputs)
+    features = torch.rand(3, 32 // arch.fold, 32 // arch.fold, arch.inputs)
+    view, place = torch.rand(3, 12, 12, VIEW_INPUTS), torch.rand(3, 4) + 0.5
     results = {}
     for use in (True, False):
         monkeypatch.setattr(fast, "USE", use)
         net.zero_grad()
-        threshold = net(gray, mean, deviation, seen)
-        (threshold * gray).sum().backward()
+        threshold, writing = net(gray, mean, deviation, features, view, place)
+        ((threshold * gray).sum() + (0 if writing is None else writing.square().sum())).backward()
         results[use] = {
             "T": threshold.detach(),
             **{n: p.grad.clone() for n, p in net.named_parameters() if p.grad is not None},

@@ -142,7 +142,7 @@ def test_a_page_with_little_ink_counts_more_where_the_loss_says_so(tiny: Setting
     for share, weight in ((0.5, 0.16), (0.04, 2.0), (0.0, 4.0)):  # 0.08 / share, which counts as 0.02 at least
         truth = np.zeros(gray.shape, bool)
         truth.flat[: round(share * gray.size)] = True
-        made = plain_patches(tiny, TrainingPage("mine", "p", gray, truth), loss="page").patch(0, 0)[5]
+        made = plain_patches(tiny, TrainingPage("mine", "p", gray, truth), loss="page").patch(0, 0).weight
         assert made == pytest.approx(weight)
 
 
@@ -261,7 +261,7 @@ def told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> set[float | Non
     of = PageInputs.of
 
     def noted(*given: Any) -> PageInputs:
-        found.append(given[-1])
+        found.append(given[5])
         return of(*given)
 
     with monkeypatch.context() as patch:

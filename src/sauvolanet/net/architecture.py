@@ -7,7 +7,10 @@ enlarged (nearest), added, and convolved once more. A 3×3 or 1×1 *head* gives 
 3×3 convolutions at full resolution corrects the logits. The attention is the softmax of the logits over the
 choices: the Sauvola threshold of each window, and the constants.
 
-The paper's PWA is the case of one level, no folding, instance normalisation and no constants.
+With a *view* the network also sees the whole page once, as a coarse picture (`net/view.py`): a chain of 3×3 convolutions
+with growing dilations makes a few numbers of every place of it, which the deepest level reads beside its own.
+
+The paper's PWA is the case of one level, no folding, instance normalisation, no constants and no view.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from ..errors import BadModel
 
 FEATURES = ("gray", "mean", "deviation", "numbers", "habit")
 PAGE_NUMBERS = 2  # how many page-wide numbers the feature "numbers" has: Otsu's level, share of ink by Otsu
+VIEW_CELL = 16  # pixels along a cell of the view, at least
+VIEW_INPUTS = 10  # numbers of each cell: see net/view.py
 
 
 class Convolution(NamedTuple):
@@ -51,6 +56,7 @@ class Architecture:
     fold: int = 1  # 1, or 2: two by two pixels become channels
     head: int = 3  # side of the head's convolution
     refine: tuple[int, ...] = ()  # filters of the refinement's convolutions before its last; () = no refinement
+    view: tuple[int, ...] = ()  # filters of the convolutions that see the whole page; () = no view
 
     windows: tuple[int, ...] = field(default=(7, 15, 23, 31, 39, 47, 55, 63))
     constants: tuple[
@@ -75,7 +81,8 @@ class Architecture:
             or any(not isinstance(w, int) or w < 3 or w % 2 == 0 for w in self.windows)
             or not all(isinstance(c, (int, float)) for c in self.constants)
             or len(self.windows) < (3 if self.refine else 1)
-            or any(n < 1 for level in (*self.widths, *self.dilations, self.refine) for n in level)
+            or any(n < 1 for level in (*self.widths, *self.dilations, self.refine, self.view) for n in level)
+            or (self.view and (self.norm != "batch" or len(self.view) < 2))
         ):
             raise BadModel("the description of the network contradicts itself")
 
@@ -101,6 +108,11 @@ class Architecture:
     def _counts(self) -> dict[str, int]:
         windows = len(self.windows)
         return {"gray": self.fold**2, "mean": windows, "deviation": windows, "numbers": PAGE_NUMBERS, "habit": 2}
+
+    @property
+    def is_told_habit(self) -> bool:
+        """Whether the network can be told the habit of the truth."""
+        return bool(self.view) or "habit" in self.features
 
     @property
     def sees_windows(self) -> bool:
@@ -129,9 +141,15 @@ class Architecture:
 
     def convolutions(self) -> list[Convolution]:
         """Every convolution, from the features to the logits."""
-        found = []
+        found, width = [], VIEW_INPUTS
+        for i, (out, dilation) in enumerate(zip(self.view, self.view_dilations, strict=True)):
+            last = i == len(self.view) - 1
+            found.append(Convolution(f"view{i}", width, out, 3, dilation, not last, VIEW_CELL))
+            width = out
         span, width = self.fold, self.inputs
         for depth, (widths, dilations) in enumerate(zip(self.widths, self.dilations, strict=True)):
+            if self.view and depth == len(self.widths) - 1:
+                width += self.view[-1]
             for i, (out, dilation) in enumerate(zip(widths, dilations, strict=True)):
                 found.append(Convolution(f"down{depth}.{i}", width, out, 3, dilation, True, span))
                 width = out
@@ -157,22 +175,28 @@ class Architecture:
         return [f"refine{i}" for i in range(len(self.refine) + 1)] if self.refine else []
 
     @property
+    def view_dilations(self) -> list[int]:
+        """Of the view's convolutions: 1, 2, 4, …, and 1 for the last."""
+        return [*(2**i for i in range(len(self.view) - 1)), 1] if self.view else []
+
+    @property
     def macs_per_pixel(self) -> float:
-        """Multiply-adds of all convolutions per page pixel."""
+        """Multiply-adds of all convolutions per page pixel; those of the view at its smallest cells, so at their most."""
         return sum(math.prod(layer.shape) / layer.span**2 for layer in self.convolutions())
 
     def to_json(self) -> dict[str, Any]:
         """The part of a model's JSON named ``architecture``; windows and constants stand beside it there."""
         data = asdict(self)
         del data["windows"], data["constants"]
+        if not self.view:  # models that were described before there was one keep their digest
+            del data["view"]
         return data
 
 
 def architecture_from_json(data: dict[str, Any], windows: list[int], constants: list[float]) -> Architecture:
     """The description in a model's JSON; unknown keys are errors."""
     known = set(Architecture.__dataclass_fields__) - {"windows", "constants"}
-    if set(data) != known:
-        odd = sorted(set(data) ^ known)
+    if odd := sorted({"view", *data} ^ known):
         raise BadModel(f"the model's architecture has missing or unknown keys: {', '.join(odd)}")
     deep = {"widths", "dilations"}
     values: dict[str, Any] = {

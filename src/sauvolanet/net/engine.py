@@ -18,13 +18,15 @@ from .model import Model
 
 class Steps(NamedTuple):
     """How a model decided: Sauvola thresholds per window (H, W, windows), attention per choice (H, W, windows +
-    constants), and the surface, all float32; thresholds on the 0–255 scale."""
+    constants), the surface, and how sure a model with a view is that a place has writing (H, W), 0 … 1; all float32,
+    thresholds on the 0–255 scale."""
 
     windows: tuple[int, ...]
     constants: tuple[float, ...]
     surfaces: npt.NDArray[np.float32]
     attention: npt.NDArray[np.float32]
     surface: Surface
+    view: npt.NDArray[np.float32] | None
 
 
 @dataclass(frozen=True)
@@ -67,16 +69,17 @@ class ModelEngine:
     def steps(self, prepared: Prepared, threads: int | None) -> Steps:
         arch, read = self.model.architecture, prepared.read
         whole = (slice(0, prepared.gray.shape[0]), slice(0, prepared.gray.shape[1]))
-        if read is None:
-            surfaces, attention, _ = self.model.explain(prepared.gray, prepared.numbers, threads)
-        else:
-            surfaces, attention, _ = self.model.explain(read.gray, read.numbers, threads)
+        gray, numbers = (prepared.gray, prepared.numbers) if read is None else (read.gray, read.numbers)
+        surfaces, attention, _ = self.model.explain(gray, numbers, threads)
+        view = self.model.in_view(gray, numbers, threads)
+        if read is not None:
             surfaces = read.at_page_size(surfaces) * read.paper.ratio(whole)[..., None]
             attention = read.at_page_size(attention)
+            view = None if view is None else read.at_page_size(view[..., None])[..., 0]
         surface = np.empty(prepared.gray.shape, np.float32)
         for core, part in self.tiles(prepared, threads):
             surface[core] = part
-        return Steps(arch.windows, arch.constants, surfaces, attention, surface)
+        return Steps(arch.windows, arch.constants, surfaces, attention, surface, view)
 
     def _as_read(self, gray: Gray, numbers: PageNumbers, threads: int | None) -> Tiles:
         if self.quality == "fast":

@@ -25,6 +25,7 @@ from ..page.margins import Margins, Region
 from ..page.numbers import PageNumbers
 from .architecture import Architecture
 from .buffers import Array, empty
+from .view import View
 
 MINIMUM_VARIANCE = 1e-6  # of the scaled gray
 SCALINGS = ("minmax", "percentile")
@@ -122,12 +123,15 @@ class Statistics(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Everything a network reads of a region: its `Statistics`, and the features of the attention."""
+    """Everything a network reads of a region: its `Statistics`, the features of the attention, and the page's view with
+    the region's place in it (see `SauvolaNet` of the trainer), which are empty for a network without a view."""
 
     gray: Array
     mean: Array
     deviation: Array
     features: Array
+    view: Array
+    place: Array
 
 
 @dataclass(frozen=True)
@@ -138,15 +142,21 @@ class PageInputs:
     gray: Gray  # clamped
     scale: Scale
     numbers: Array  # those of the whole page, for the features "numbers" and "habit"
+    view: View | None = None  # of the whole page, for a network with a view
 
     @classmethod
     def of(cls, gray: Gray, numbers: PageNumbers, architecture: Architecture, scaling: Mapping[str, Any],
-           margins: Margins | None, habit: float | None = None) -> PageInputs:  # fmt: skip
+           margins: Margins | None, habit: float | None = None, view: View | None = None) -> PageInputs:  # fmt: skip
+        """view : of the page that the gray is a part of; without it the gray is the page."""
         scale = page_scale(numbers, scaling, margins)
         known = number_features(numbers, scale, margins)
+        told = habit_features(habit)
+        if architecture.view and view is None:
+            cut = (numbers if margins is None else margins.body(numbers)).otsu()
+            view = View.of(architecture, gray, cut, scale.low, scale.gain, known, told)
         if "habit" in architecture.features:
-            known = np.append(known, np.array(habit_features(habit), np.float32))
-        return cls(architecture, np.ascontiguousarray(scale.clamp(gray)), scale, known)
+            known = np.append(known, np.array(told, np.float32))
+        return cls(architecture, np.ascontiguousarray(scale.clamp(gray)), scale, known, view)
 
     def statistics(self, region: Region, threads: int | None = 1, windows: bool = True) -> Statistics:
         """Scaled gray and window statistics of a region; without ``windows`` the latter are empty."""
@@ -162,7 +172,12 @@ class PageInputs:
     def inputs(self, region: Region, threads: int | None = 1) -> Inputs:
         """Everything the network reads of a region."""
         measured = self.statistics(region, threads)
-        return Inputs(*measured, self.features(measured, threads))
+        features = self.features(measured, threads)
+        if self.view is None:
+            return Inputs(*measured, features, np.empty(0, np.float32), np.empty(0, np.float32))
+        span = self.architecture.multiple
+        (top, down), (left, right) = (self.view.centres(axis, r.start, span) for axis, r in enumerate(region))
+        return Inputs(*measured, features, self.view.cells, np.array([top, left, down, right], np.float32))
 
 
 def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: Region,

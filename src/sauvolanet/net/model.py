@@ -27,6 +27,7 @@ from .architecture import Architecture, architecture_from_json
 from .buffers import Array
 from .inputs import PageInputs, Scale, check_scaling, page_scale
 from .run import Layer, Network, halo_of
+from .view import sampled
 from .weights import read_weights
 
 FORMAT = 1
@@ -135,6 +136,19 @@ class Model:
             each = tile.mean * (1 + network.k * (tile.deviation / network.r - 1))
             surfaces[tile.core] = page.scale.to_gray(each)
         return surfaces, attention, surface
+
+    def in_view(self, gray: Gray, numbers: PageNumbers, threads: int | None = None) -> Array | None:
+        """(H, W) float32, 0 … 1: how sure the network is, seeing the page as a whole, that a place has writing at all.
+
+        None for a network without a view.
+        """
+        page = self.inputs(gray, numbers)
+        seen = self.network.view(page, threads)
+        if page.view is None or seen is None:
+            return None
+        whole = (slice(0, gray.shape[0]), slice(0, gray.shape[1]))
+        logit = sampled(np.ascontiguousarray(seen[..., :1]), page.view, whole, 1)[..., 0]
+        return np.asarray(1 / (1 + np.exp(-logit)), np.float32)
 
 
 def _pack(weight: Array) -> Array:

@@ -20,6 +20,7 @@ from ..page.margins import Region
 from .architecture import Architecture
 from .buffers import Array, empty
 from .inputs import PageInputs, Statistics, thresholds
+from .view import sampled
 
 TILE_BYTES = 300_000_000  # about what a tile may take; larger pages are cut
 # a network with page-wide statistics computes every layer again for each of its layers once a page is cut
@@ -196,9 +197,10 @@ class Network:
             for layer in arch.convolutions():
                 if layer.normalised:
                     norms[layer.name] = self._page_norm(layer.name, layer.span, page, tiles, norms, threads)
+        view = self.view(page, threads)
         for tile in tiles:
             measured = page.statistics(tile.read, threads, keep or not self.fused)
-            head = self.head(page, measured, threads, norms)
+            head = self.head(page, measured, threads, norms, self.in_view(page, view, tile.read))
             core = tile.core_in_read
             if keep or not self.fused:
                 threshold, attention = self.decide(head, measured, core, threads, keep)
@@ -223,15 +225,31 @@ class Network:
         layers = [
             (layer.inputs + held * layer.outputs) / layer.span**2
             for layer in arch.convolutions()
-            if layer.name not in arch.refinement
+            if layer.name not in arch.refinement and not layer.name.startswith("view")
         ]
         return int(4 * ((0 if self.fused else 2 * len(arch.windows)) + 1 + max(layers)))
 
+    def view(self, page: PageInputs, threads: int | None) -> Array | None:
+        """The map of the whole page, (rows, columns, N) of the view's cells; None for a network without a view."""
+        if page.view is None:
+            return None
+        x = page.view.cells
+        for i in range(len(self.architecture.view)):
+            x = convolve(x, self.layers[f"view{i}"], threads)
+        return x[..., : self.architecture.view[-1]]
+
+    def in_view(self, page: PageInputs, view: Array | None, region: Region) -> Array | None:
+        """The page's map at the cells of the deepest level in a region."""
+        if page.view is None or view is None:
+            return None
+        return sampled(view, page.view, region, self.architecture.multiple)
+
     def head(self, page: PageInputs, measured: Statistics, threads: int | None, norms: Norms | None = None,
-             until: str = "") -> Array:  # fmt: skip
+             view: Array | None = None, until: str = "") -> Array:  # fmt: skip
         """The head's output for a tile, still folded; with ``until`` that layer's plain convolution instead.
 
-        Page-wide statistics that ``norms`` lacks are taken from the tile, which is then the whole page.
+        Page-wide statistics that ``norms`` lacks are taken from the tile, which is then the whole page. view : what the
+        page's map says of the tile's cells.
         """
         arch = self.architecture
         norms = norms or {}
@@ -241,6 +259,8 @@ class Network:
             if depth:
                 kept.append(x)
                 x = pool(x, threads)
+            if view is not None and depth == len(arch.widths) - 1:
+                x = np.concatenate([x, view], 2)
             for i in range(len(widths)):
                 x = self._layer(f"down{depth}.{i}", x, norms, threads, until)
                 if until == f"down{depth}.{i}":

@@ -24,8 +24,10 @@ from ..core.atomic import atomic
 from ..errors import MissingExtra, RunFailed
 from ..page.margins import Margins
 from ..page.numbers import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, LONE_CONTRAST, MARGIN_PART, PageNumbers
+from .architecture import VIEW_CELL, Convolution
 from .inputs import MINIMUM_VARIANCE, habit_features
 from .model import Model
+from .view import CELLS, STEP, reach
 
 OPSET, IR_VERSION = 17, 9  # of 2022, so that older engines read it
 TOLERANCE = 0.0255  # gray levels, 1e-4 of the range: what engines may differ by in the threshold
@@ -79,8 +81,8 @@ class _Graph:
 def attention_graph(model: Model) -> bytes:
     """The network alone, for comparison with other engines: features (1, C, H / fold, W / fold) in, attention out.
 
-    A network with a refinement also takes ``seen`` (1, 1 + windows, H, W): gray and gray − mean. H and W are multiples
-    of the architecture's.
+    A network with a refinement also takes ``seen`` (1, 1 + windows, H, W): gray and gray − mean; one with a view takes
+    ``view`` (1, N, H / multiple, W / multiple): the page's map. H and W are multiples of the architecture's.
     """
     graph, arch = _Graph(), model.architecture
     inputs: dict[str, tuple[type, list[Any]]] = {
@@ -88,7 +90,9 @@ def attention_graph(model: Model) -> bytes:
     }
     if arch.refine:
         inputs["seen"] = (np.float32, [1, arch.refine_inputs - arch.choices, "height", "width"])
-    _attention(graph, model, "features", "seen", None, plain=True)
+    if arch.view:
+        inputs["view"] = (np.float32, [1, arch.view[-1], "view_rows", "view_columns"])
+    _attention(graph, model, "features", "seen", "view", None, plain=True)
     return graph.file(inputs, {"attention": [1, arch.choices, "height", "width"]}, {})
 
 
@@ -96,7 +100,7 @@ def standalone_graph(model: Model) -> bytes:
     """The whole way from gray to threshold and attention; see the module's text."""
     graph, arch = _Graph(), model.architecture
     size = graph.node("Gather", graph.node("Shape", "gray"), graph.constant([2, 3], np.int64))
-    low, gain, blank, numbers = _page_numbers(graph, model, size)
+    low, gain, blank, numbers, cut = _page_numbers(graph, model, size)
     back = graph.cast(graph.node("Reciprocal", gain), np.float32)
     low, gain = graph.cast(low, np.float32), graph.cast(gain, np.float32)
 
@@ -118,7 +122,8 @@ def standalone_graph(model: Model) -> bytes:
         near = [graph.node("Sub", gray, means[arch.windows.index(window)]) for window in arch.refine_windows]
         seen = graph.node("Concat", gray, *near, axis=1)
     features = _features(graph, model, gray, mean, deviation, numbers, size)
-    attention = _attention(graph, model, features, seen, size)
+    view = _view(graph, model, size, cut, low, gain, numbers) if arch.view else ""
+    attention = _attention(graph, model, features, seen, view, size)
 
     k, r = (graph.constant(np.reshape(model.about[name], (1, -1, 1, 1))) for name in ("k", "r"))
     one = graph.constant(1)
@@ -144,8 +149,8 @@ def standalone_graph(model: Model) -> bytes:
                       {**about, "input": "gray: 0 black; dark writing on light paper", "ink": "gray < threshold"})  # fmt: skip
 
 
-def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str, str]:
-    """Low and gain of the page's scale (float64), whether it is blank, and the page-wide numbers the network sees."""
+def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str, str, str]:
+    """Low and gain of the page's scale (float64), whether it is blank, the page-wide numbers, and Otsu's threshold."""
     node, constant = graph.node, graph.constant
     first, last = constant(0, np.int64), constant(255, np.int64)
 
@@ -215,14 +220,11 @@ def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str
     else:
         span = node("Max", span, constant(scaling["least"], np.float64))
     gain = node("Reciprocal", span)
-    if "numbers" not in model.architecture.features:
-        return low, gain, blank, ""
-
     if margins is None:
         cut, dark = otsu()
     scaled = node("Mul", node("Sub", cut, low), gain)
     numbers = graph.cast(node("Concat", scaled, node("Div", dark, count), axis=0), np.float32)
-    return low, gain, blank, node("Reshape", numbers, constant([1, 2, 1, 1], np.int64))
+    return low, gain, blank, node("Reshape", numbers, constant([1, 2, 1, 1], np.int64)), graph.cast(cut, np.float32)
 
 
 def _bed(graph: _Graph, margins: Margins, size: str, low: str, span: str) -> str:
@@ -292,7 +294,7 @@ def _features(graph: _Graph, model: Model, gray: str, mean: str, deviation: str,
         mean, deviation = (node("AveragePool", x, kernel_shape=[arch.fold] * 2, strides=[arch.fold] * 2)
                            for x in (mean, deviation))  # fmt: skip
     parts = {"gray": gray, "mean": mean, "deviation": deviation}
-    if numbers:
+    if "numbers" in arch.features:
         first, last = graph.constant([2], np.int64), graph.constant([4], np.int64)
         cells = node("Slice", node("Shape", gray), first, last)
         whole = node("Concat", graph.constant([1, 2], np.int64), cells, axis=0)
@@ -302,23 +304,111 @@ def _features(graph: _Graph, model: Model, gray: str, mean: str, deviation: str,
     return node("Concat", *(parts[name] for name in arch.features), axis=1)
 
 
-def _attention(graph: _Graph, model: Model, features: str, seen: str, size: str | None, plain: bool = False) -> str:
+def _view(graph: _Graph, model: Model, size: str, cut: str, low: str, gain: str, numbers: str) -> str:
+    """The page's map at the cells of the deepest level, as net/view.py makes it: sums and samples are products of matrices."""
+    node, constant, arch = graph.node, graph.constant, model.architecture
+    size = graph.cast(size, np.float32)
+    longest = node("ReduceMax", size, keepdims=0)
+    side = node("Mul", node("Ceil", node("Div", longest, constant(CELLS * STEP))), constant(STEP))
+    side = node("Max", side, constant(VIEW_CELL))
+    each = node("Div", side, constant(STEP))
+    far, around, one = constant([2**31 - 1] * 2, np.int64), reach(arch), constant(1)
+    told = node(
+        "Slice", "gray", constant([0, 0], np.int64), far, constant([2, 3], np.int64), constant([STEP] * 2, np.int64)
+    )
+    told = graph.cast(told, np.float32)
+    dark = graph.cast(node("Less", told, cut), np.float32)
+    planes = node("Concat", node("Expand", one, node("Shape", told)), told, node("Mul", told, told), dark,
+                  node("Mul", dark, told), axis=1)  # fmt: skip
+
+    def count(x: str) -> str:
+        return graph.cast(x, np.int64)
+
+    def indices(number: str, column: bool) -> str:
+        """0, 1, … as a column or a row."""
+        found = graph.cast(node("Range", constant(0, np.int64), count(number), constant(1, np.int64)), np.float32)
+        return node("Reshape", found, constant([-1, 1] if column else [1, -1], np.int64))
+
+    members, samples = [], []
+    for axis in (0, 1):
+        length = node("Gather", size, constant(axis, np.int64))
+        cells = node("Ceil", node("Div", length, side))
+        at = node("Floor", node("Div", indices(node("Ceil", node("Div", length, constant(STEP))), False), each))
+        members.append(graph.cast(node("Equal", at, indices(cells, True)), np.float32))
+        deep = node("Ceil", node("Div", length, constant(arch.multiple)))
+        centre = node("Mul", node("Add", indices(deep, True), constant(0.5)), constant(arch.multiple))
+        place = node("Add", node("Div", centre, side), constant(around - 0.5))
+        number = node("Add", cells, constant(2 * around))
+        place = node("Min", place, node("Sub", number, one))
+        apart = node("Abs", node("Sub", place, indices(number, False)))
+        samples.append(node("Max", node("Sub", one, apart), constant(0)))
+
+    def both(x: str, matrices: list[str]) -> str:
+        return node("MatMul", node("MatMul", matrices[0], x), node("Transpose", matrices[1], perm=[1, 0]))
+
+    sums = node("Split", both(planes, members), axis=1, name="sums0")
+    graph.nodes[-1].output.extend(f"sums{i}" for i in range(1, 5))
+    pixels, total, squares, darks, dark_total = (sums, *(f"sums{i}" for i in range(1, 5)))
+    mean = node("Div", total, pixels)
+    variance = node("Max", node("Sub", node("Div", squares, pixels), node("Mul", mean, mean)), constant(0))
+    some = node("Greater", darks, constant(0))
+    level = node("Div", dark_total, node("Where", some, darks, one))
+    flat = constant([-1], np.int64)
+    weight, grays = (node("Reshape", x, flat) for x in (darks, level))
+    order = node("TopK", grays, node("Shape", grays), largest=0, axis=0, name="grays")
+    graph.nodes[-1].output.append("order")
+    passed = node("CumSum", node("Gather", weight, "order"), constant(0, np.int64))
+    whole = node("ReduceSum", weight, keepdims=0)
+    before = node(
+        "ReduceSum", graph.cast(node("Less", passed, node("Mul", whole, constant(0.5))), np.int64), keepdims=0
+    )
+    stroke = node("Gather", order, before)
+    stroke = node("Where", node("Greater", whole, constant(0)), stroke, constant(255))
+
+    def scaled(x: str) -> str:
+        return node("Mul", node("Sub", x, low), gain)
+
+    stroke = node("Reshape", scaled(stroke), constant([1, 1, 1, 1], np.int64))
+    habit = constant(np.reshape(habit_features(None), (1, 2, 1, 1)))  # in use the network finds the habit
+    known = node("Concat", numbers, habit, stroke, axis=1)
+    cells = node("Shape", mean)
+    known = node("Mul", known, node("Expand", one, cells))
+    seen = node("Concat", node("Expand", one, cells), scaled(mean), node("Mul", node("Sqrt", variance), gain),
+                node("Div", darks, pixels), scaled(node("Where", some, level, mean)), known, axis=1)  # fmt: skip
+    seen = node("Mul", seen, node("Div", pixels, node("Mul", each, each)))
+    x = node("Pad", seen, constant([0, 0, around, around] * 2, np.int64))
+    for layer in arch.convolutions():
+        if layer.name.startswith("view"):
+            x = _convolution(graph, model, layer, x)
+            x = node("Relu", x) if layer.normalised else x
+    return both(x, samples)
+
+
+def _convolution(graph: _Graph, model: Model, layer: Convolution, x: str) -> str:
+    """The plain convolution of a layer."""
+    weight, bias = (
+        graph.constant(model.weights[f"{layer.name}.{part}"], name=f"{layer.name}.{part}")
+        for part in ("weight", "bias")
+    )
+    pad = layer.side // 2 * layer.dilation
+    return graph.node(
+        "Conv", x, weight, bias, dilations=[layer.dilation] * 2, pads=[pad] * 4, kernel_shape=[layer.side] * 2
+    )
+
+
+def _attention(graph: _Graph, model: Model, features: str, seen: str, view: str, size: str | None,
+               plain: bool = False) -> str:  # fmt: skip
     """The network: attention from features, cut to the page's size before the refinement.
 
-    plain : normalise as exporters do, with the operator that engines have for it.
+    view : the page's map, for a network that has one. plain : normalise as exporters do, with the operator that engines
+    have for it.
     """
     node, arch = graph.node, model.architecture
     layers = {layer.name: layer for layer in arch.convolutions()}
 
     def convolution(name: str, x: str) -> str:
         layer = layers[name]
-        weight, bias = (
-            graph.constant(model.weights[f"{name}.{part}"], name=f"{name}.{part}") for part in ("weight", "bias")
-        )
-        reach = layer.side // 2 * layer.dilation
-        x = node(
-            "Conv", x, weight, bias, dilations=[layer.dilation] * 2, pads=[reach] * 4, kernel_shape=[layer.side] * 2
-        )
+        x = _convolution(graph, model, layer, x)
         if not layer.normalised:
             return x
         if arch.norm == "instance" and plain:
@@ -339,6 +429,8 @@ def _attention(graph: _Graph, model: Model, features: str, seen: str, size: str 
         if depth:
             kept.append(x)
             x = node("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+        if arch.view and depth == len(arch.widths) - 1:
+            x = node("Concat", x, view, axis=1)
         for i in range(len(widths)):
             x = convolution(f"down{depth}.{i}", x)
     for depth in range(len(arch.widths) - 2, -1, -1):

@@ -164,6 +164,8 @@ def explain_upload(upload: Upload, order: Order, limits: Limits, job: Job) -> Re
                 else:
                     choice["constant"] = steps.constants[i - len(steps.windows)]
                 choices.append(choice)
+            if steps.view is not None:
+                pictures["view.png"] = np.rint(steps.view * 255).astype(np.uint8)
         else:
             result = binarizer.run(page, keep_surface=binarizer.has_surface)
             pictures["gray.png"] = result.prepared.gray
@@ -176,7 +178,7 @@ def explain_upload(upload: Upload, order: Order, limits: Limits, job: Job) -> Re
             "blank": prepared.blank,
             "levels": prepared.numbers.levels(),
         }
-        meta |= {"choices": choices, "surface": surface is not None}
+        meta |= {"choices": choices, "surface": surface is not None, "view": "view.png" in pictures}
         if surface is not None:
             scaled = np.ceil(surface.astype(np.float64) * THRESHOLD_SCALE)
             pictures["threshold.png"] = np.clip(scaled, 0, 65535).astype(np.uint16)

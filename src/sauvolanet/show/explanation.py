@@ -66,6 +66,10 @@ def picture(result: Explanation, truth: Ink | None = None, width: int = 420) -> 
     left = [("Input", panel(result.gray), None)]
     if truth is not None:
         left.append(("Truth", panel(as_page(truth)), None))
+    if result.view is not None:
+        left.append(
+            ("Where writing is expected, seeing the page as a whole", panel(as_gray(255 * (1 - result.view))), None)
+        )
     left += [
         ("Window attention: the choice with the largest weight", panel(_boxed(preferred, zone)), None),
         ("Attention, marked zone enlarged five times", panel(preferred[zone]), None),

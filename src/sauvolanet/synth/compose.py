@@ -72,6 +72,8 @@ class Look:
     letters: tuple[int, int] | None = None  # height of small letters in pixels, in place of a stroke width
     shadow: float = 0.0  # share of pages with a shadow of our own
     rules: float = 0.6  # depth of rules over that of the ink, at most
+    verso: float = 0.0  # share of pages through which the writing of the other side shows
+    mounted: float = 0.0  # share of pages that are a fragment, dark as papyrus, on a mount
     darkness: dict[str, tuple[float, float]] = field(
         default_factory=lambda: {"pen": (0.45, 0.9), "ball": (0.45, 0.8), "print": (0.6, 0.92), "pencil": (0.25, 0.5)}
     )
@@ -93,6 +95,8 @@ LOOKS = {
         Look("thick strokes", stroke=(9, 14), tools=("pen", "print")),
         Look("pencil", _flat, stroke=(1.6, 4), tools=("pencil",)),
         Look("small print", lambda t: "squared" not in t, letters=(9, 15), tools=("print",), rules=0.25),
+        Look("show-through", _flat, tools=("pen", "pen", "print"), verso=1.0),
+        Look("mounted", lambda t: "texture" in t, tools=("pen",), mounted=1.0, darkness={"pen": (0.35, 0.8)}),
     )
 }
 ANY = Look("any", stroke=(1.2, 14), tools=("pen", "pen", "ball", "print", "pencil"), shadow=0.15)
@@ -191,6 +195,15 @@ def compose(
     soft = float(rng.uniform(0.3, min(0.9, 0.3 + 0.15 * wanted)))  # no lens loses the strokes that its truth has
     peak = darkness * _EVENNESS[tool] * math.erf(wanted / (2.83 * (soft + 0.3)))  # depth of a stroke's middle
     page, zoom, level = _sheet(rng, paper, shape, look.rules * peak)
+    if look.verso and rng.random() < look.verso:
+        other, _, _ = _lay(rng, fitting, wanted, letters, shape)
+        soaked = blur(np.ascontiguousarray(other[:, ::-1]), float(rng.uniform(0.8, 3)))
+        pale = np.float32(peak * rng.uniform(0.2, 0.6))  # always paler than the writing
+        for channel in page:
+            channel *= 1 - pale * soaked
+    if look.mounted and rng.random() < look.mounted:
+        held = _mount(rng, page)
+        coverage, truth = coverage * held, truth & (held >= 0.5)
     amount = coverage * _grain(rng, tool, shape)
     for channel, strength in zip(page, _strengths(shade, darkness), strict=True):
         channel *= 1 - strength * amount
@@ -295,6 +308,28 @@ def _sheet(rng: np.random.Generator, paper: Paper, shape: tuple[int, int], deepe
     tooth = 1 + 0.006 * noise(rng, shape, 1)  # an enlarged photograph has no grain of its own
     page = [resize(np.ascontiguousarray(part[..., c]), *shape, Image.Resampling.BICUBIC) * tooth for c in range(3)]
     return page, zoom, light * float(np.median(gray))
+
+
+def _mount(rng: np.random.Generator, page: list[Field]) -> Field:
+    """Make the page a fragment with torn sides and holes, darker than paper, on a light or dark mount; where it is: 0 … 1."""
+    shape = page[0].shape
+    y, x = coordinates(shape)
+    middle, half = rng.uniform(0.45, 0.55, 2) * shape, rng.uniform(0.36, 0.52, 2) * shape
+    away = np.maximum(np.abs(y - np.float32(middle[0])) / np.float32(half[0]),
+                      np.abs(x - np.float32(middle[1])) / np.float32(half[1]))  # fmt: skip
+    size = max(shape)
+    torn = away + np.float32(rng.uniform(0.04, 0.15)) * fractal(rng, shape, size / 4, 0.5)
+    eaten = fractal(rng, shape, size / rng.uniform(8, 20), 0.5) > np.float32(rng.uniform(1.6, 2.6))
+    held = blur(((torn < 1) & ~eaten).astype(np.float32), float(rng.uniform(0.6, 1.5)))
+    light = rng.random() < 0.7
+    backing = np.float32(rng.uniform(185, 250) if light else rng.uniform(15, 70)) * (
+        1 + 0.02 * fractal(rng, shape, size / 2, 0.5)
+    )
+    shade = 1 - np.float32(rng.uniform(0, 0.5)) * np.clip(blur(held, float(rng.uniform(2, 8))) - held, 0, 1)
+    dark, tint = rng.uniform(0.45, 0.9), (1.0, rng.uniform(0.8, 1), rng.uniform(0.55, 0.95))
+    for channel, part in zip(page, tint, strict=True):
+        channel[:] = held * channel * np.float32(dark * part) + (1 - held) * backing * shade
+    return held
 
 
 def _over_paper(values: Field) -> Field:

@@ -82,7 +82,7 @@ def threshold_in_torch(net: SauvolaNet, page: PageInputs) -> npt.NDArray[np.floa
             whole = (slice(0, page.gray.shape[0]), slice(0, page.gray.shape[1]))
             inputs = page.inputs(whole, None)._asdict()
             tensors = {name: torch.from_numpy(array)[None].to(device) for name, array in inputs.items()}
-            threshold: npt.NDArray[np.float32] = net(**tensors)[0].cpu().numpy()
+            threshold: npt.NDArray[np.float32] = net(**tensors)[0][0].cpu().numpy()
             return threshold
     finally:
         fast.USE = was

@@ -34,7 +34,7 @@ from .composed import make_composed
 from .export import to_model
 from .feed import Feed
 from .interrupts import Interrupts, Stopped
-from .loss import LOSSES
+from .loss import LOSSES, writing
 from .patches import Batch, Patches, TrainingPage, load_pages, taught, usable
 from .schedule import fitted_steps, measured, schedule
 from .settings import Settings, settings_from_json
@@ -252,8 +252,11 @@ class Run:
         total = 0.0
         for batch in batches:
             b = tensors(batch, self.device)
-            threshold = net(**b.inputs)
-            loss = loss_of(b.gray, threshold, b.target, self.net.alpha, b.weight) / len(batches)
+            threshold, seen = net(**b.inputs)
+            loss = loss_of(b.gray, threshold, b.target, self.net.alpha, b.weight)
+            if seen is not None:
+                loss = loss + s.writing * writing(seen, b.target)
+            loss = loss / len(batches)
             loss.backward()
             total += loss.item()
         total = self._mean(total)

@@ -25,6 +25,13 @@ def dice(gray: Tensor, threshold: Tensor, truth: Tensor, alpha: Tensor, weight: 
     return 0.5 * entropy + 1 - overlap
 
 
+def writing(logit: Tensor, truth: Tensor) -> Tensor:
+    """Cross-entropy of the view's logit (N, rows, columns) that there is writing in a square of the patch."""
+    side = truth.shape[1] // logit.shape[1]
+    there = F.max_pool2d(truth.float()[:, None], side)[:, 0]
+    return F.binary_cross_entropy_with_logits(logit, there)
+
+
 # "page" is "dice" with patches whose pixels count the more the less ink their page has (`Patches`): the F-measure of a
 # page counts a wrong pixel of empty paper as much as one of a letter, and more where the page has little ink
 LOSSES = {"hinge": hinge, "dice": dice, "page": dice}

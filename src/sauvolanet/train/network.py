@@ -205,14 +205,33 @@ class SauvolaNet(nn.Module):
         """The loss's α: how steep the decision is around the threshold."""
         return self.raw_alpha.exp()
 
-    def _before_head(self, x: Tensor) -> Tensor:
-        """What the head sees: (N, H / fold, W / fold, width); x are the features."""
+    def _in_view(self, view: Tensor, place: Tensor, rows: int, columns: int) -> Tensor:
+        """The map of the view (N, rows, columns, numbers) at the cells of the deepest level.
+
+        view : (N, cells, cells, inputs). place : (N, 4), in cells: the centre of the first row and column, and how far
+        the next one is. Linear between the centres of cells.
+        """
+        for i in range(len(self.architecture.view)):
+            view = self.convs[f"view{i}"](view)
+
+        def weights(first: Tensor, step: Tensor, count: int, cells: int) -> Tensor:
+            at = (first[:, None] + step[:, None] * torch.arange(count, device=view.device) - 0.5).clamp(0, cells - 1)
+            return F.relu(1 - (at[:, :, None] - torch.arange(cells, device=view.device)).abs())
+
+        across = weights(place[:, 1], place[:, 3], columns, view.shape[2])
+        down = weights(place[:, 0], place[:, 2], rows, view.shape[1])
+        return torch.einsum("nry,nyxc,nsx->nrsc", down, view, across)
+
+    def _before_head(self, x: Tensor, view: Tensor | None) -> Tensor:
+        """What the head sees: (N, H / fold, W / fold, width); x are the features, view what the deepest level sees too."""
         arch = self.architecture
         kept = []
         for depth, widths in enumerate(arch.widths):
             if depth:
                 kept.append(x)
                 x = F.max_pool2d(x.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1)
+            if view is not None and depth == len(arch.widths) - 1:
+                x = torch.cat([x, view], 3)
             for i in range(len(widths)):
                 x = self.convs[f"down{depth}_{i}"](x)
         for depth in range(len(arch.widths) - 2, -1, -1):
@@ -247,14 +266,24 @@ class SauvolaNet(nn.Module):
             logits = logits + change
         return logits
 
-    def forward(self, gray: Tensor, mean: Tensor, deviation: Tensor, features: Tensor) -> Tensor:
-        """T (N, H, W): the adaptive threshold on the scaled gray; ink is gray < T.
+    def forward(self, gray: Tensor, mean: Tensor, deviation: Tensor, features: Tensor, view: Tensor | None = None,
+                place: Tensor | None = None) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        """T (N, H, W): the adaptive threshold on the scaled gray; ink is gray < T. And of a network with a view the
+        logit (N, H / cell, W / cell) that there is writing at all.
 
         gray (N, H, W) scaled; mean, deviation (N, H, W, windows) of the scaled gray; features as net.inputs makes
-        them, (N, H / fold, W / fold, inputs).
+        them, (N, H / fold, W / fold, inputs); view and place : see `_in_view`, not used by a network without one.
         """
+        arch = self.architecture
+        if not arch.view or view is None or place is None:
+            return self._threshold(self._before_head(features, None), gray, mean, deviation), None
+        cells = (n // arch.multiple for n in gray.shape[1:])
+        seen = self._in_view(view, place, *cells)
+        return self._threshold(self._before_head(features, seen), gray, mean, deviation), seen[..., 0]
+
+    def _threshold(self, x: Tensor, gray: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
+        """T from what the head sees."""
         arch, k, r = self.architecture, self.sauvola.k, self.sauvola.r
-        x = self._before_head(features)
         if fast.usable(x, 8) and arch.choices <= 8:
             logits, change = self.convs["head"].padded(x), None
             if arch.fold > 1 or arch.refine:

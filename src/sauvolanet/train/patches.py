@@ -19,14 +19,16 @@ from PIL import Image, ImageFilter, ImageOps
 from ..core.arrays import Gray, Ink
 from ..errors import BadData, InputError, UsageError
 from ..net.buffers import Array
-from ..net.inputs import Inputs, PageInputs
+from ..net.inputs import Inputs, PageInputs, habit_features
 from ..net.model import Model
+from ..net.view import View
 from ..page.formats import open_image
 from ..page.numbers import PageNumbers
 from ..page.reading import Reading
 from ..score.datasets import Page, read_gray, read_image, read_truth
 from .habit import habit_of
 from .settings import Settings
+from .surroundings import CoarsePage
 
 LUMA = np.array([0.299, 0.587, 0.114])
 CONVENTION_SIZE = 0.75  # patches reduced to less have no habit by convention
@@ -75,6 +77,8 @@ class Batch(NamedTuple, Generic[T]):
     mean: T
     deviation: T
     features: T
+    view: T
+    place: T
     target: T
     weight: T
 
@@ -86,7 +90,7 @@ class Batch(NamedTuple, Generic[T]):
 
 class Cut(NamedTuple):
     """A region around a patch (as far as windows reach beyond it), augmented, where the patch lies in it, the page's
-    numbers, what the patch's pixels count, and the habit by convention, if there is one."""
+    numbers, what the patch's pixels count, the habit by convention, if there is one, and the page in view, likewise."""
 
     gray: Gray
     target: np.ndarray
@@ -94,6 +98,7 @@ class Cut(NamedTuple):
     numbers: PageNumbers
     weight: Array
     convention: float | None
+    view: View | None
 
 
 Warn = Callable[[str], object]
@@ -181,6 +186,10 @@ class Patches:
         self.conventions = {name: _convention(name, settings.conventions) for name in self.pages}
         self.reach = max(settings.architecture.windows) // 2
         self.kind = pages[0].target.dtype
+        # made here, before worker processes are: they share its memory
+        self.coarse = {
+            id(page): CoarsePage.of(_mix(page.pixels, LUMA), settings) for page in pages if settings.architecture.view
+        }
 
     def batch(self, step: int, indices: range) -> Batch[np.ndarray]:
         """The patches of one step (a part of them when several processes share the step)."""
@@ -192,9 +201,9 @@ class Patches:
         s = self.settings
         rng = np.random.default_rng([s.seed, step, index])
         if s.synthetic and rng.random() < s.synthetic:
-            gray, target, (rows, columns), numbers, weight, convention = self._synthetic(rng)
+            gray, target, (rows, columns), numbers, weight, convention, view = self._synthetic(rng)
         else:
-            gray, target, (rows, columns), numbers, weight, convention = self._cut(rng)
+            gray, target, (rows, columns), numbers, weight, convention, view = self._cut(rng)
         if s.patch_scaling:
             numbers = PageNumbers.of(gray[rows, columns])
         if s.flips:
@@ -202,17 +211,21 @@ class Patches:
             if turn & 1:
                 gray, target, weight = gray[:, ::-1], target[:, ::-1], weight[:, ::-1]
                 columns = _mirror(columns, gray.shape[1])
+                view = view and view.mirrored(1, gray.shape[1])
             if turn & 2:
                 gray, target, weight = gray[::-1], target[::-1], weight[::-1]
                 rows = _mirror(rows, gray.shape[0])
+                view = view and view.mirrored(0, gray.shape[0])
         if s.transpose and rng.random() < 0.5:
             gray, target, weight, rows, columns = gray.T, target.T, weight.T, columns, rows
+            view = view and view.transposed()
         habit = None
-        if "habit" in s.architecture.features and rng.random() < s.habit_known:
+        if s.architecture.is_told_habit and rng.random() < s.habit_known:
             habit = convention
             if habit is None:
                 habit = habit_of(gray[rows, columns], target[rows, columns] > 0.5)
-        page = PageInputs.of(gray, numbers, s.architecture, s.scaling, s.margins, habit)
+        view = view and view.told(habit_features(habit))
+        page = PageInputs.of(gray, numbers, s.architecture, s.scaling, s.margins, habit, view)
         read = page.inputs((rows, columns))._asdict()
         return Batch(**read, target=target[rows, columns].astype(self.kind), weight=weight)
 
@@ -268,7 +281,8 @@ class Patches:
         gray, numbers = self._weather(rng, gray, numbers)
         place = (slice(spot[0], spot[0] + s.patch), slice(spot[1], spot[1] + s.patch))
         convention = self.conventions[page.set] if s.patch / side >= CONVENTION_SIZE else None
-        return Cut(gray, target, place, numbers, self._weight(page.share, goes_on), convention)
+        view = self.coarse[id(page)].around(s, (y, x), side, spot) if s.architecture.view else None
+        return Cut(gray, target, place, numbers, self._weight(page.share, goes_on), convention, view)
 
     def _weight(self, share: float, goes_on: list[tuple[bool, bool]]) -> Array:
         """What each pixel of a patch counts: nothing where the network would see an end of the page that is none.
@@ -325,7 +339,11 @@ class Patches:
         gray, truth = training_page(int(rng.integers(2**31)), height=side, width=side)
         middle = slice(self.reach, self.reach + self.settings.patch)
         weight = self._weight(float(truth.mean()), [(True, True)] * 2)
-        return Cut(gray, truth, (middle, middle), PageNumbers.of(gray), weight, None)
+        view = None
+        if self.settings.architecture.view:
+            corner = (self.reach, self.reach)
+            view = CoarsePage.of(gray, self.settings).around(self.settings, corner, self.settings.patch, corner)
+        return Cut(gray, truth, (middle, middle), PageNumbers.of(gray), weight, None, view)
 
 
 def _convention(name: str, conventions: dict[str, float]) -> float | None:

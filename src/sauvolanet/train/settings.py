@@ -17,8 +17,8 @@ from ..score.datasets import KEPT
 from .composed import check_composed
 
 SWIFT = Architecture(
-    kind="u", widths=((24, 24), (24, 24), (32, 32), (48, 48)), dilations=((1, 1),) * 4, norm="batch",
-    features=("gray", "mean", "deviation", "numbers", "habit"), fold=2, head=1, refine=(8,),
+    kind="u", widths=((16, 16), (24, 24), (32, 32), (48,)), dilations=((1, 1), (1, 1), (1, 1), (1,)), norm="batch",
+    features=("gray", "mean", "deviation"), fold=2, head=1, refine=(8,), view=(16, 16, 16, 16, 8),
     windows=(7, 15, 31, 63, 127),
     constants=(-0.2, 1.0),  # the first below every gray, so that it means paper even where it is not chosen alone
 )  # fmt: skip
@@ -83,6 +83,7 @@ class Settings:
     average: float = 0.0  # decay of the averaged weights; 0 = none
     # loss
     loss: str = "hinge"  # "hinge" as in the paper, or on α·(T − D) "dice": cross-entropy and soft F, "page": the same, weighed by page
+    writing: float = 0.1  # weight of the loss of a view's own map: where is writing at all
     alpha: float = 16.0
     train_alpha: bool = False
     k: float | tuple[float, ...] = 0.2
@@ -139,8 +140,12 @@ class Settings:
         idle |= {"rim"} if not self.rim else set()
         idle |= {name for name in ("margins", "reading") if getattr(self, name) is None}
         idle |= {name for name in ("kinds", "composed", "conventions") if not getattr(self, name)}
-        idle |= {"habit_known"} if "habit" not in self.architecture.features else set()
-        return {n: v for n, v in asdict(self).items() if n not in idle}
+        idle |= {"habit_known"} if not self.architecture.is_told_habit else set()
+        idle |= {"writing"} if not self.architecture.view else set()
+        data = {n: v for n, v in asdict(self).items() if n not in idle}
+        if not self.architecture.view:
+            del data["architecture"]["view"]
+        return data
 
 
 _CHOICES = {"loss": ("hinge", "dice", "page"), "optimizer": ("adam", "muon"), "positive": ("clamp", "softplus")}
@@ -148,7 +153,7 @@ _WHOLE = {"seed": 0, "patch": 32, "rim": 0, "steps": 1, "batch": 1, "accumulate"
           "checkpoint_every": 1}  # fmt: skip
 _SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline",
            "synthetic", "taught", "decay", "average", "habit_known")  # fmt: skip
-_FROM = {"rate": 0, "weight_decay": 0, "epsilon": 0, "clip": 0, "alpha": 1e-3}
+_FROM = {"rate": 0, "weight_decay": 0, "epsilon": 0, "clip": 0, "alpha": 1e-3, "writing": 0}
 _NUMBERS = {
     **{name: Option(f"setting {name}", int, 0, low, 2**31) for name, low in _WHOLE.items()},
     **{name: Option(f"setting {name}", float, 0.0, 0, 1) for name in _SHARES},

@@ -5,7 +5,7 @@ import { Explained } from "./bundle.js";
 import { element, fillChoices, fillOptions, optionValues } from "./controls.js";
 import { inkAt } from "./ink.js";
 import { inspect } from "./inspector.js";
-import { Picture, attentionLayer, inkLayer, scanLayer, thresholdLayer, windowLayer } from "./layers.js";
+import { Picture, attentionLayer, inkLayer, scanLayer, thresholdLayer, viewLayer, windowLayer } from "./layers.js";
 import { Viewer } from "./viewer.js";
 
 const $ = (id) => document.getElementById(id);
@@ -17,6 +17,7 @@ const HELP = {
   threshold: "How dark a pixel must be to count as ink. Light: a pale mark is enough. Dark: only dark marks count.",
   attention: "Which window size the network trusts most at each pixel.",
   window: "What one window size alone would have decided.",
+  whole: "Dark where the network, seeing the page as a whole, expects writing.",
 };
 
 let about; // of /v1/methods
@@ -148,19 +149,22 @@ const view = () => document.querySelector("input[name=view]:checked").value;
 
 /** The views that a page has. */
 function has(page, name) {
-  return name === "result" || (name === "threshold" ? page.meta.surface : page.meta.choices.length > 0);
+  if (name === "threshold") return page.meta.surface;
+  if (name === "whole") return page.meta.view;
+  return name === "result" || page.meta.choices.length > 0;
 }
 
 function layerOf(page, k) {
   const name = has(page, view()) ? view() : "result";
   if (name === "threshold") return thresholdLayer(page, (low, high) => k || thresholdLegend(low, high));
   if (name === "attention") return attentionLayer(page);
+  if (name === "whole") return viewLayer(page);
   if (name === "window") return windowLayer(page, windows(page)[Math.min(chosenWindow, windows(page).length - 1)]);
   return inkLayer(page, inks[k], second && $("differences").checked ? inks[1 - k] : null);
 }
 
 const windows = (page) => page.meta.choices.filter((c) => c.ink);
-const titles = { result: "Result", threshold: "Threshold", attention: "Attention", window: "One window" };
+const titles = { result: "Result", threshold: "Threshold", attention: "Attention", window: "One window", whole: "Whole page" };
 
 async function update() {
   if (!first) return;

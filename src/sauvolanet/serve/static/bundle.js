@@ -75,7 +75,7 @@ export class Explained {
 
   /** Everything the result needs. */
   loadResult() {
-    return this.load("gray.png", "threshold.png", "onset.png", "ink.png");
+    return this.load("gray.png", "threshold.png", "onset.png", "ink.png", "view.png");
   }
 
   /** Everything about attention, and the choice with the largest weight at each pixel. */

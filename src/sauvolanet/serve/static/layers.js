@@ -83,6 +83,12 @@ export function attentionLayer(page) {
   return new Layer(page.meta.width, page.meta.height, (i) => colours[page.preferred[i]]);
 }
 
+/** Where the network, seeing the page as a whole, expects writing: dark. */
+export function viewLayer(page) {
+  const values = page.array("view.png");
+  return new Layer(page.meta.width, page.meta.height, (i) => gray(255 - values[i]));
+}
+
 /** What one window alone says. */
 export function windowLayer(page, choice) {
   const paper = page.array(choice.ink);
