@@ -31,8 +31,8 @@ def test_the_second_network_is_the_one_the_preset_trains(name: str) -> None:
     assert model.reading == PRESETS["swift"].reading
     assert model.about["scaling"] == PRESETS["swift"].scaling
     assert model.margins == PRESETS["swift"].margins
-    assert model.about["parameters"] <= 100_000
-    assert model.about["macs_per_pixel"] < load("original").about["macs_per_pixel"] / 6
+    assert model.about["parameters"] <= 250_000
+    assert model.about["macs_per_pixel"] <= 4_500
 
 
 def test_the_default_is_trained_on_all_sets_and_the_other_on_none_of_the_test_sets() -> None:
@@ -58,6 +58,6 @@ def test_the_recipes_are_those_of_shipped_models() -> None:
         assert one.name == one.export["name"] == name
         assert one.stages[0].start == recipe.NOTHING
     swift, heldout = recipes["swift"], recipes["swift-heldout"]
-    for all_sets, wide in zip(swift.stages, heldout.stages, strict=True):
-        assert replace(all_sets.settings, train=("wide-train",), hold_out=True) == wide.settings
-        assert (all_sets.settings.train, all_sets.settings.hold_out) == (("all",), False)
+    *before, last = swift.stages
+    assert tuple(before) == heldout.stages  # so that what judges the one judges the other
+    assert (last.settings.train, last.settings.hold_out) == (("all",), False)
