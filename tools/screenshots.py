@@ -111,6 +111,11 @@ def threshold(driver: Browser) -> None:
     view(driver, "threshold")
 
 
+def whole(driver: Browser) -> None:
+    example(driver)
+    view(driver, "whole")
+
+
 def compare(driver: Browser) -> None:
     example(driver)
     Select(driver.find_element(By.ID, "other")).select_by_value("method:sauvola")
@@ -127,6 +132,7 @@ PICTURES: dict[str, tuple[Callable[[Browser], None], int, int, str, float]] = {
     "web-result": (result, 1280, 880, "light", 1),
     "web-attention": (attention, 1280, 880, "dark", 1),
     "web-threshold": (threshold, 1280, 880, "light", 1),
+    "web-whole": (whole, 1280, 880, "light", 1),
     "web-compare": (compare, 1280, 880, "light", 1),
     "web-phone": (result, 390, 844, "light", 2),
     "web-phone-dark": (attention, 390, 844, "dark", 2),
