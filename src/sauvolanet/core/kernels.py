@@ -91,6 +91,12 @@ def native() -> ModuleType | None:
     return level
 
 
+def levels() -> list[str]:
+    """The levels of processors that this machine can run, lowest first; none where the kernels were not built."""
+    extension = _extension()
+    return [] if extension is None else list(extension.levels)
+
+
 @cache
 def _extension() -> ModuleType | None:
     try:

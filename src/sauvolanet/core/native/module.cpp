@@ -1,6 +1,6 @@
 // The extension module sauvolanet.core._native: a module of kernels for each processor level that this machine can run.
 //
-// LEVELS comes from setup.py, lowest first, as X(plain) X(avx2) …
+// LEVELS comes from setup.py, lowest first: X(plain) X(avx2) X(avx512) or X(neon).
 
 #include <Python.h>
 
@@ -56,7 +56,7 @@ bool runs_avx512() { return false; }
 bool runs(const char *level) {
     if (!std::strcmp(level, "avx2")) return runs_avx2();
     if (!std::strcmp(level, "avx512")) return runs_avx512();
-    return true;  // plain, or what every processor of this kind has
+    return true;  // what every processor of this kind has
 }
 
 bool add_level(PyObject *module, PyObject *levels, const char *level, PyMethodDef *const *tables) {

@@ -4,8 +4,8 @@
 
 namespace sauvolanet::LEVEL {
 
-extern Table windows;
+extern Table components, cuts, edges, fit, metrics, su, thinning, windows;
 
-PyMethodDef *const tables[] = {windows, nullptr};
+PyMethodDef *const tables[] = {components, cuts, edges, fit, metrics, su, thinning, windows, nullptr};
 
 }  // namespace sauvolanet::LEVEL
