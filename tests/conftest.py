@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sauvolanet.core.kernels import levels
+
 os.environ.setdefault("SAUVOLANET_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
 
 DATA = Path(os.environ["SAUVOLANET_DATA"])
@@ -24,6 +26,15 @@ def data() -> Path:
     if not (DATA / "documents").is_dir():
         pytest.skip("no data: set SAUVOLANET_DATA")
     return DATA
+
+
+@pytest.fixture(params=levels() or ["none"])
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each level of processors that this machine can run, one after the other."""
+    if request.param == "none":
+        pytest.skip("the compiled core is not built")
+    monkeypatch.setenv("SAUVOLANET_PROCESSOR", request.param)
+    return str(request.param)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -42,19 +42,19 @@ def test_threads_change_nothing(name: str, written: Gray) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_numpy_gives_the_same_as_numba(name: str, written: Gray, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numpy_gives_the_same_as_kernels(name: str, written: Gray, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "howe":
         pytest.importorskip("maxflow")
         written = written[:70, :80].copy()
     compiled = ink(name, written)
-    monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
+    monkeypatch.setenv("SAUVOLANET_NO_NATIVE", "1")
     np.testing.assert_array_equal(compiled, ink(name, written))
 
 
 @pytest.mark.parametrize("name", ["otsu", "bernsen", "sauvola", "isauvola", "su"])
 def test_numpy_gives_the_same_on_real_pages(name: str, crops: list[Gray], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = [ink(name, gray, threads=2) for gray in crops]
-    monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
+    monkeypatch.setenv("SAUVOLANET_NO_NATIVE", "1")
     for gray, result in zip(crops, compiled, strict=True):
         np.testing.assert_array_equal(result, ink(name, gray))
 

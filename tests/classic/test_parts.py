@@ -8,7 +8,7 @@ import pytest
 from sauvolanet.classic import edges, howe, isauvola, sauvola_ms, sauvola_swt, shared, su
 from sauvolanet.core import components
 from sauvolanet.core.arrays import Gray, Ink
-from sauvolanet.core.kernels import compiled
+from sauvolanet.core.kernels import native
 
 
 def test_nearest_label_by_steps_in_eight_directions() -> None:
@@ -70,8 +70,11 @@ def noise(shape: tuple[int, int], seed: int = 0) -> tuple[Gray, Ink, Ink]:
 
 
 @pytest.mark.parametrize("shape", [(67, 90), (90, 33), (3, 40), (40, 3), (1, 1)])
-def test_compiled_parts_give_what_numpy_gives(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    gray, mask, seeds = noise(shape)
+@pytest.mark.parametrize("turned", [False, True])
+def test_compiled_parts_give_what_numpy_gives(
+    shape: tuple[int, int], turned: bool, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gray, mask, seeds = (array.T if turned else array for array in noise(shape))
 
     def parts() -> list[object]:
         gradient = edges.Gradient(gray, 1.3, threads=2)
@@ -81,18 +84,17 @@ def test_compiled_parts_give_what_numpy_gives(shape: tuple[int, int], monkeypatc
             edges.stroke_width(mask),
         ]  # fmt: skip
 
-    with_numba = parts()
-    monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
-    for ours, truth in zip(with_numba, parts(), strict=True):
+    compiled = parts()
+    monkeypatch.setenv("SAUVOLANET_NO_NATIVE", "1")
+    for ours, truth in zip(compiled, parts(), strict=True):
         np.testing.assert_array_equal(ours, truth)
 
 
 @pytest.mark.parametrize("window", [3, 21, 183])
-@pytest.mark.parametrize("shape", [(40, 50), (7, 300), (60, 5)])
-def test_threshold_from_edges(shape: tuple[int, int], window: int) -> None:
-    kernels = compiled("sauvolanet.classic.su_kernels")
-    if kernels is None:
-        pytest.skip("numba is not used")
+@pytest.mark.parametrize("shape", [(40, 50), (7, 300), (60, 5), (4, 1)])
+def test_threshold_from_edges(shape: tuple[int, int], window: int, level: str) -> None:
+    kernels = native()
+    assert kernels is not None
     gray, ink, marks = noise(shape)
     marks |= ink & (gray < 90)
     found = np.empty(shape, bool)
@@ -124,7 +126,7 @@ def test_isauvola_does_not_trust_small_parts_of_high_contrast() -> None:
     assert not kept[30, 80]
 
 
-def test_compiled_cut_is_that_of_pymaxflow() -> None:
+def test_compiled_cut_is_that_of_pymaxflow(level: str) -> None:
     pytest.importorskip("maxflow")
     rng = np.random.default_rng(5)
     for shape in ((30, 40), (1, 9), (9, 1), (2, 2)):

@@ -14,7 +14,7 @@ from sauvolanet.core.components import despeckle, letter_height
 
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.6, 0.95])
 @pytest.mark.parametrize("diagonal", [True, False])
-def test_components_are_those_of_scipy(share: float, diagonal: bool) -> None:
+def test_components_are_those_of_scipy(share: float, diagonal: bool, level: str) -> None:
     ndimage = pytest.importorskip("scipy.ndimage")
     mask = np.random.default_rng(7).random((61, 83)) < share
     labels, _ = ndimage.label(mask, np.ones((3, 3)) if diagonal else None)
@@ -31,6 +31,17 @@ def test_touching_keeps_whole_components() -> None:
     seeds = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], bool)
     assert components.touching(mask, seeds).astype(int).tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
     assert not components.touching(np.zeros((3, 3), bool), np.ones((3, 3), bool)).any()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (33, 47)])
+def test_touching_gives_what_numpy_gives(shape: tuple[int, int], level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(9)
+    masks = [rng.random(shape) < share for share in (0.0, 0.3, 0.5, 1.0)]
+    seeds = rng.random(shape) < 0.05
+    compiled = [components.touching(mask.T, seeds.T) for mask in masks]
+    monkeypatch.setenv("SAUVOLANET_NO_NATIVE", "1")
+    for mask, ours in zip(masks, compiled, strict=True):
+        np.testing.assert_array_equal(ours, components.touching(mask.T, seeds.T))
 
 
 @settings(max_examples=60, deadline=None)

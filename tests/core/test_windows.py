@@ -21,7 +21,7 @@ def noise(height: int, width: int) -> windows.Gray:
     ((40, 6000), 255), ((120, 130), 2001),
 ])  # fmt: skip
 @pytest.mark.parametrize("kind", ["noise", "white", "edge"])
-def test_kernel_is_the_truth(shape: tuple[int, int], window: int, kind: str) -> None:
+def test_kernel_is_the_truth(shape: tuple[int, int], window: int, kind: str, level: str) -> None:
     gray = noise(*shape)
     if kind == "white":
         gray[:] = 255
@@ -70,11 +70,29 @@ def test_extremes_are_those_of_the_window(shape: tuple[int, int], window: int) -
         np.testing.assert_array_equal(ours, peer(gray, window, mode="nearest"))
 
 
-@pytest.mark.parametrize("numba", [True, False])
-def test_local_threshold_fused_equals_surface(numba: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not numba:
-        monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
-    gray = noise(90, 70)
+@pytest.mark.parametrize("window", [7, 257])
+def test_any_stride_gives_the_same(window: int, level: str) -> None:
+    page = noise(90, 140)
+    for gray in (page[:, ::2], page[::-3], page.T, page[4:77, 5:90], page[:, ::-1]):
+        for ours, truth in zip(
+            windows.mean_deviation(gray, window), windows.mean_deviation_numpy(gray, window), strict=True
+        ):
+            np.testing.assert_array_equal(ours, truth)
+        np.testing.assert_array_equal(windows.histogram(gray), np.bincount(gray.ravel(), minlength=256))
+
+
+@pytest.mark.slow
+def test_a_large_page(level: str) -> None:
+    gray = noise(4000, 3000)
+    for ours, truth in zip(windows.mean_deviation(gray, 25, 2), windows.mean_deviation_numpy(gray, 25), strict=True):
+        np.testing.assert_array_equal(ours, truth)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_local_threshold_fused_equals_surface(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not compiled:
+        monkeypatch.setenv("SAUVOLANET_NO_NATIVE", "1")
+    gray = noise(90, 140)[:, ::2]
 
     def formula(rows: slice, mean: windows.Surface, deviation: windows.Surface) -> windows.Surface:
         return mean - deviation * np.float32(0.3)

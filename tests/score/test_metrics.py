@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import doxapy
@@ -10,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from sauvolanet.core.kernels import native
 from sauvolanet.core.thinning import skeleton
 from sauvolanet.errors import UnknownName, UsageError
-from sauvolanet.score import metric_kernels, metrics
+from sauvolanet.score import loops, metrics
 from sauvolanet.score import weights as metric_weights
 from sauvolanet.score.metrics import score
 
@@ -143,11 +143,17 @@ def test_unknown_metric_and_unfitting_weights() -> None:
         metrics.pfm_weighted(~truth, truth, (np.ones((2, 2)), np.ones((2, 2))))
 
 
-def test_chessboard_distance() -> None:
-    seeds = np.random.default_rng(2).random((40, 900)) < 0.0001
+@pytest.mark.parametrize("shape", [(40, 900), (1, 700), (700, 1), (1, 1)])
+def test_chessboard_distance(shape: tuple[int, int], level: str) -> None:
+    seeds = np.random.default_rng(2).random(shape) < 0.0001
+    seeds[0, 0] = True
     expected = np.minimum(ndimage.distance_transform_cdt(~seeds, "chessboard"), 255)
-    assert expected.max() == 255 and (metric_kernels.chessboard(seeds) == expected).all()
-    assert (metric_kernels.chessboard(np.zeros((3, 4), bool)) == 255).all()
+    for kernels in (native(), loops):
+        found = np.empty(shape, np.uint8)
+        kernels.chessboard(seeds, found)
+        np.testing.assert_array_equal(found, expected)
+        kernels.chessboard(np.zeros(shape, bool), found)
+        assert (found == 255).all()
 
 
 def test_reference_scores(pair: tuple[np.ndarray, np.ndarray], reference: Path) -> None:
@@ -161,12 +167,11 @@ def test_reference_scores(pair: tuple[np.ndarray, np.ndarray], reference: Path) 
         assert metrics.pseudo_rates(prediction, truth, weights) == pytest.approx((93.998, 92.795), abs=0.001)
 
 
-def test_plain_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = strokes((48, 52), 9)
-    prediction = truth ^ (np.random.default_rng(1).random(truth.shape) < 0.05)
-    compiled = score(prediction, truth)
-    monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
-    for kernels in ("sauvolanet.core.thinning_kernels", "sauvolanet.score.metric_kernels"):
-        monkeypatch.delitem(sys.modules, kernels)
-    assert score(prediction, truth) == pytest.approx(compiled, rel=1e-12)
-    assert not hasattr(sys.modules["sauvolanet.score.metric_kernels"].thin, "py_func")
+@pytest.mark.parametrize("shape", [(48, 52), (1, 1), (1, 40), (40, 2)])
+def test_plain_python_gives_the_same(shape: tuple[int, int], level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = strokes(shape, 9)
+    prediction = truth ^ (np.random.default_rng(1).random(shape) < 0.05)
+    compiled = score(prediction, truth), score(prediction.T, truth.T), *metric_weights.generate(truth)
+    monkeypatch.setenv("SAUVOLANET_NO_NATIVE", "1")
+    assert compiled[:2] == (score(prediction, truth), score(prediction.T, truth.T))
+    np.testing.assert_array_equal(compiled[2:], metric_weights.generate(truth))

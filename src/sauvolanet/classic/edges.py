@@ -7,13 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from ..core.arrays import Gray, Ink, Surface
+from ..core.arrays import Gray, Ink, Surface, by_rows
 from ..core.bands import run_bands
 from ..core.components import touching
-from ..core.kernels import compiled
+from ..core.kernels import native
+from ..core.thinning import GUO_HALL
 from ..core.windows import histogram
-
-KERNELS = "sauvolanet.classic.edge_kernels"
 
 
 class Gradient:
@@ -24,7 +23,7 @@ class Gradient:
         at = np.arange(-reach, reach + 1, dtype=np.float32)
         bell = np.exp(-(at**2) / np.float32(2 * sigma**2)).astype(np.float32)
         slope = at * bell
-        height = gray.shape[0]
+        gray, height = by_rows(gray), gray.shape[0]
         self.threads = threads
         self.gx, self.gy = np.empty(gray.shape, np.float32), np.empty(gray.shape, np.float32)
         self.magnitude = np.empty(gray.shape, np.float32)
@@ -71,7 +70,7 @@ def _in_blocks(height: int, threads: int | None, block: Callable[[int, int], Non
 
 def _along_rows(values: Surface, weights: Surface) -> Surface:
     """Correlation along the rows, the page's edge repeated."""
-    if kernels := compiled(KERNELS):
+    if kernels := native():
         result: Surface = np.empty_like(values)
         kernels.along_rows(values, weights, result)
         return result
@@ -85,7 +84,7 @@ def _along_rows(values: Surface, weights: Surface) -> Surface:
 
 def _along_columns(values: Surface, start: int, weights: Surface, first: int, last: int, height: int) -> Surface:
     """Correlation along the columns for the page's rows first … last − 1; ``values`` begin at the page's row start."""
-    if kernels := compiled(KERNELS):
+    if kernels := native():
         result: Surface = np.empty((last - first, values.shape[1]), np.float32)
         kernels.along_columns(values, start, weights, first, height, result)
         return result
@@ -102,7 +101,7 @@ def _ridges(gx: Surface, gy: Surface, magnitude: Surface) -> Ink:
     ridge = np.zeros(magnitude.shape, bool)
     if min(magnitude.shape) < 3:
         return ridge
-    if kernels := compiled(KERNELS):
+    if kernels := native():
         kernels.ridges(gx, gy, magnitude, ridge)
         return ridge
     height, width = magnitude.shape
@@ -127,30 +126,24 @@ def _ridges(gx: Surface, gy: Surface, magnitude: Surface) -> Ink:
 
 def thin_once(mask: Ink, threads: int | None = 1) -> Ink:
     """One round of thinning by Guo and Hall (True = inside), as Matlab's ``bwmorph(…, 'thin', 1)``."""
-    kernels = compiled(KERNELS)
-    for first in (True, False):
-        padded, result = np.pad(mask, 1), np.empty_like(mask)
+    kernels = native()
+    for table in GUO_HALL:
+        padded, result = np.pad(by_rows(mask), 1), np.empty(mask.shape, bool)
         if kernels:
-            run_bands(mask.shape[0], threads, partial(kernels.thin, padded.view(np.uint8), first, result))
+            run_bands(mask.shape[0], threads, partial(kernels.thin_rows, padded, table, result))
         else:
-            _in_blocks(mask.shape[0], threads, partial(_thin_rows, padded, first, result))
+            _in_blocks(mask.shape[0], threads, partial(_thin_rows, padded, table, result))
         mask = result
     return mask
 
 
-def _thin_rows(padded: Ink, first: bool, result: Ink, a: int, b: int) -> None:
-    p = padded[a : b + 2]
-    # neighbours counter-clockwise from the right: x[0] … x[7]
-    x = [
-        p[1 + dy : p.shape[0] - 1 + dy, 1 + dx : p.shape[1] - 1 + dx]
-        for dy, dx in ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))
-    ]
-    crossings = sum((~x[i] & (x[i + 1] | x[(i + 2) % 8])).view(np.uint8) for i in (0, 2, 4, 6))
-    pairs1 = sum((x[i] | x[i + 1]).view(np.uint8) for i in (0, 2, 4, 6))
-    pairs2 = sum((x[i + 1] | x[(i + 2) % 8]).view(np.uint8) for i in (0, 2, 4, 6))
-    pairs = np.minimum(pairs1, pairs2)
-    side = (x[1] | x[2] | ~x[7]) & x[0] if first else (x[5] | x[6] | ~x[3]) & x[4]
-    result[a:b] = p[1:-1, 1:-1] & ~((crossings == 1) & (pairs >= 2) & (pairs <= 3) & ~side)
+def _thin_rows(padded: Ink, table: Ink, result: Ink, a: int, b: int) -> None:
+    rows = padded[a : b + 2].view(np.uint8)
+    code = np.zeros(result[a:b].shape, np.uint8)
+    # neighbours counter-clockwise from the right
+    for bit, (dy, dx) in enumerate(((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))):
+        code |= rows[1 + dy : rows.shape[0] - 1 + dy, 1 + dx : rows.shape[1] - 1 + dx] << np.uint8(bit)
+    result[a:b] = padded[a + 1 : b + 1, 1:-1] & ~table[code]
 
 
 def stroke_width(edges: Ink) -> int:
@@ -159,8 +152,9 @@ def stroke_width(edges: Ink) -> int:
     That is the distance between the two sides of a stroke, as Su, Lu and Tan 2012 ask for; their Algorithm 1, taken by
     the letter, keeps the left sides only and measures from stroke to stroke. 3 where there are no edges.
     """
-    if kernels := compiled(KERNELS):
-        counts = kernels.distances(edges)
+    if kernels := native():
+        counts = np.zeros(256, np.int64)
+        kernels.distances(by_rows(edges), counts)
     else:
         row, column = np.nonzero(~edges[:, :-1] & edges[:, 1:])
         apart = np.diff(column)[np.diff(row) == 0]

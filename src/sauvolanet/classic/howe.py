@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..core.arrays import Gray, Ink, Surface
 from ..core.bands import run_bands
-from ..core.kernels import compiled
+from ..core.kernels import native
 from ..errors import MissingExtra
 from ..options import Method, Option
 from .edges import Gradient
@@ -20,6 +20,7 @@ COSTS = np.exp(np.linspace(np.log(20), np.log(5120), 33))  # candidates for c
 EDGE_LIMITS = (0.25, 0.5)  # candidates for t_hi
 EDGE_LOW = 0.1
 UNIT = 1 << 16  # a link in whole numbers
+SINK = 2  # the kernel's mark of the ink side
 BRIGHT = -500.0  # the Laplacian of pixels that are surely paper
 
 
@@ -114,7 +115,7 @@ def cheapest_cuts(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[n
     Dividing the energy by the cost leaves the links at 1 and weakens the Laplacian, so one graph serves all costs:
     what a terminal loses is given to the other one, and the flow found so far stays. Whole numbers keep it exact.
     """
-    kernels = compiled("sauvolanet.classic.cut_kernels")
+    kernels = native()
     if kernels is None:
         yield from cuts_maxflow(laplacian, down, side, costs)
         return
@@ -124,12 +125,13 @@ def cheapest_cuts(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[n
     capacity[1:-1, 1:-2, 0] = capacity[1:-1, 2:-1, 1] = side * np.int32(UNIT)
     terminals = np.zeros((height, width), np.int32)
     before = np.zeros(laplacian.shape, np.int32)
+    tree = np.empty((height, width), np.uint8)
     for cost in costs:
         weights = _weights(laplacian, cost)
         terminals[1:-1, 1:-1] -= weights - before
         before = weights
-        tree = kernels.solve(terminals.reshape(-1), capacity.reshape(-1, 4), width)
-        yield tree.reshape(height, width)[1:-1, 1:-1] == kernels.SINK
+        kernels.cut(terminals, capacity, tree)
+        yield tree[1:-1, 1:-1] == SINK
 
 
 def _weights(laplacian: Surface, cost: float) -> npt.NDArray[np.int32]:
@@ -139,11 +141,11 @@ def _weights(laplacian: Surface, cost: float) -> npt.NDArray[np.int32]:
 
 
 def cuts_maxflow(laplacian: Surface, down: Ink, side: Ink, costs: npt.NDArray[np.float64]) -> Iterator[Ink]:
-    """The same by PyMaxflow: the definition of the truth, and what serves without numba."""
+    """The same by PyMaxflow: the definition of the truth, and what serves without the compiled core."""
     try:
         import maxflow
     except ImportError:
-        raise MissingExtra("howe", "method howe without numba") from None
+        raise MissingExtra("howe", "method howe without the compiled core") from None
 
     for cost in costs:
         graph: Any = maxflow.GraphInt(laplacian.size, 2 * laplacian.size)

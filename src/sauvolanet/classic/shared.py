@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.arrays import Gray, Ink
+from ..core.arrays import Gray, Ink, by_rows
 from ..core.bands import run_bands
-from ..core.kernels import compiled
+from ..core.kernels import native
 from ..core.windows import window_extreme
 from ..options import Option
 from ..page.numbers import PageNumbers
@@ -24,9 +24,10 @@ def odd(value: float, least: int = 3) -> int:
 
 def local_contrast(gray: Gray, threads: int | None, alpha: float = 1.0) -> Gray:
     """``α·(max − min)/(max + min) + (1 − α)·(max − min)`` over 3×3 pixels, on a scale of 255."""
-    contrast = np.empty_like(gray)
+    contrast = np.empty(gray.shape, np.uint8)
     alpha32 = np.float32(alpha)
-    if kernels := compiled("sauvolanet.classic.edge_kernels"):
+    if kernels := native():
+        gray = by_rows(gray)
         run_bands(gray.shape[0], threads, lambda a, b: kernels.contrast(gray, alpha32, a, b, contrast))
         return contrast
     low = window_extreme(gray, 3, np.minimum, threads)

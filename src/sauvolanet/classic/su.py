@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.arrays import Gray, Ink
+from ..core.arrays import Gray, Ink, by_rows
 from ..core.bands import run_bands
-from ..core.kernels import compiled
+from ..core.kernels import native
 from ..core.windows import box_sum
 from ..options import Method, Option
 from ..page.numbers import PageNumbers
@@ -43,9 +43,10 @@ def ink_su(
         return edges
     width = stroke_width(edges)
     size, count = window or odd(2 * width), width if least is None else least
-    kernels = compiled("sauvolanet.classic.su_kernels")
+    kernels = native()
     if kernels is None:
         return clean_numpy(below_edges_numpy(gray, edges, size, count), gray, edges)
+    gray = by_rows(gray)
     ink, other = np.empty(gray.shape, bool), np.empty(gray.shape, bool)
     run_bands(gray.shape[0], threads, lambda a, b: kernels.below_edges(gray, edges, size, count, a, b, ink))
     kernels.settle(gray, edges, ink, 0, 1, other)

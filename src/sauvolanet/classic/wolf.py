@@ -6,8 +6,7 @@ import numpy as np
 
 from ..core.arrays import Gray, Ink, Surface
 from ..core.bands import run_bands
-from ..core.kernels import compiled
-from ..core.windows import local_threshold, mean_deviation_numpy
+from ..core.windows import local_threshold, walk
 from ..options import Method, Option
 from .shared import window_option
 
@@ -41,12 +40,9 @@ def threshold_wolf(
 
 def largest_deviation(gray: Gray, window: int, threads: int | None) -> float:
     """The largest deviation of any window of the page."""
-    kernels = compiled("sauvolanet.core.window_kernels")
-    if kernels is None:
-        return float(mean_deviation_numpy(gray, window)[1].max())
 
     def band(a: int, b: int) -> float:
-        return max(float(deviation.max()) for *_, deviation in kernels.walk(gray, window, a, b))
+        return max(float(deviation.max()) for *_, deviation in walk(gray, window, a, b))
 
     return float(max(run_bands(gray.shape[0], threads, band)))
 

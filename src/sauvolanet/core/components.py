@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Ink
-from .kernels import compiled
+from .arrays import Ink, by_rows
+from .kernels import native
 
 Indices = npt.NDArray[np.int64]
 
@@ -59,9 +59,11 @@ def runs_of(mask: Ink, diagonal: bool = True) -> Runs:
 
 def joined(row: Indices, first: Indices, last: Indices, diagonal: bool = True) -> Indices:
     """The component of each run, named by one of its runs; runs are in the order of their rows, then columns."""
-    kernels = compiled("sauvolanet.core.component_kernels")
-    link = link_numpy if kernels is None else kernels.link
-    components: Indices = link(row, first, last, int(diagonal))
+    kernels = native()
+    if kernels is None:
+        return link_numpy(row, first, last, int(diagonal))
+    components = np.empty_like(row)
+    kernels.link(row, first, last, diagonal, components)
     return components
 
 
@@ -124,10 +126,9 @@ def despeckle(ink: Ink, largest: int) -> Ink:
 
 def touching(mask: Ink, seeds: Ink) -> Ink:
     """The 8-connected components of a mask (True = inside) that hold at least one seed (True)."""
-    if kernels := compiled("sauvolanet.core.component_kernels"):
-        state = np.pad(mask, 1).view(np.uint8)
-        stack = np.empty(np.count_nonzero(mask), np.int32 if state.size < 2**31 else np.int64)
-        kernels.flood(state.reshape(-1), np.pad(seeds, 1).reshape(-1), state.shape[1], stack)
+    if kernels := native():
+        state = np.pad(by_rows(mask), 1).view(np.uint8)
+        kernels.flood(state, np.pad(by_rows(seeds), 1))
         kept: Ink = state[1:-1, 1:-1] == 2
         return kept
     runs = runs_of(mask)

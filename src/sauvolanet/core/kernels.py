@@ -13,8 +13,11 @@ import os
 import shutil
 import stat
 import warnings
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+
+from ..errors import UsageError
 
 _warned = False
 
@@ -67,4 +70,38 @@ def compiled(module: str) -> ModuleType | None:
             _warned = True
             warnings.warn(f"numba is not usable ({problem}); numpy serves instead, several times slower",
                           RuntimeWarning, stacklevel=2)  # fmt: skip
+        return None
+
+
+def native() -> ModuleType | None:
+    """The compiled kernels for this processor, or None where they were not built (one warning, then numpy serves).
+
+    ``SAUVOLANET_NO_NATIVE=1`` asks for numpy on purpose; ``SAUVOLANET_PROCESSOR`` asks for a lower level of processors
+    than this machine has (plain, avx2, avx512 or neon). The level is the module's ``level``.
+    """
+    if os.environ.get("SAUVOLANET_NO_NATIVE"):
+        return None
+    extension = _extension()
+    if extension is None:
+        return None
+    wanted = os.environ.get("SAUVOLANET_PROCESSOR", extension.levels[-1])
+    if wanted not in extension.levels:
+        raise UsageError(f"SAUVOLANET_PROCESSOR is {wanted!r}; this machine has {', '.join(extension.levels)}")
+    level: ModuleType = getattr(extension, wanted)
+    return level
+
+
+def levels() -> list[str]:
+    """The levels of processors that this machine can run, lowest first; none where the kernels were not built."""
+    extension = _extension()
+    return [] if extension is None else list(extension.levels)
+
+
+@cache
+def _extension() -> ModuleType | None:
+    try:
+        return importlib.import_module("._native", __package__)
+    except ImportError as problem:
+        warnings.warn(f"the compiled core is missing ({problem}); numpy serves instead, many times slower: install a C++ "
+                      "compiler, then sauvolanet again", RuntimeWarning, stacklevel=3)  # fmt: skip
         return None

@@ -6,14 +6,14 @@ A table says for each neighbourhood (eight bits: east, then counterclockwise) wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Ink
-from .kernels import compiled
+from .arrays import Ink, by_rows
+from .kernels import native
 
 Table = npt.NDArray[np.bool_]
 
@@ -67,20 +67,38 @@ def skeleton(ink: Ink) -> Ink:
     >>> skeleton(np.ones((3, 5), bool)).astype(int).tolist()
     [[0, 0, 0, 0, 0], [0, 1, 1, 1, 0], [0, 0, 0, 0, 0]]
     """
-    kernels = compiled("sauvolanet.core.thinning_kernels")
+    return thin(ink, GUO_HALL)
+
+
+def thin(ink: Ink, tables: npt.NDArray[np.bool_]) -> Ink:
+    """Ink thinned by the tables in turn, each deleting in parallel, until nothing changes; bool, True = ink."""
+    kernels = native()
     if kernels is None:
-        return thin_numpy(ink, GUO_HALL)
-    padded = np.pad(ink, 1).astype(np.uint8)
-    kernels.thin(padded.reshape(-1), padded.shape[1], GUO_HALL)
-    return padded[1:-1, 1:-1].astype(bool)
+        return thin_numpy(ink, tables)
+    padded = np.pad(by_rows(ink), 1)
+    kernels.thin(padded.view(np.uint8), tables)
+    return padded[1:-1, 1:-1].copy()
 
 
-def thin_numpy(ink: Ink, tables: Sequence[Table] | Table) -> Ink:
-    """Ink thinned by the tables in turn, each deleting in parallel, until nothing changes (the numpy truth)."""
-    padded = np.pad(ink, 1).astype(np.uint8)
-    stride = padded.shape[1]
-    flat = padded.reshape(-1)
-    around = (1, 1 - stride, -stride, -stride - 1, -1, stride - 1, stride, stride + 1)
+def thin_in_order(ink: Ink, table: Table) -> Ink:
+    """Ink thinned by one table in raster order, each deletion seen by the pixels after it, until nothing changes."""
+    kernels = native()
+    if kernels is None:
+        return thin_in_order_numpy(ink, table)
+    padded = np.pad(by_rows(ink), 1)
+    kernels.thin_in_order(padded.view(np.uint8), table)
+    return padded[1:-1, 1:-1].copy()
+
+
+def _around(stride: int) -> tuple[int, ...]:
+    """The eight neighbours of a pixel in a flat mask, in the order of their bits."""
+    return (1, 1 - stride, -stride, -stride - 1, -1, stride - 1, stride, stride + 1)
+
+
+def thin_numpy(ink: Ink, tables: npt.NDArray[np.bool_]) -> Ink:
+    """What `thin` gives: the definition of the truth."""
+    padded = np.pad(by_rows(ink), 1).astype(np.uint8)
+    flat, around = padded.reshape(-1), _around(padded.shape[1])
     left = np.flatnonzero(flat)
     while True:
         before = len(left)
@@ -91,3 +109,20 @@ def thin_numpy(ink: Ink, tables: Sequence[Table] | Table) -> Ink:
             left = left[~gone]
         if len(left) == before:
             return padded[1:-1, 1:-1].astype(bool)
+
+
+def thin_in_order_numpy(ink: Ink, table: Table) -> Ink:
+    """What `thin_in_order` gives, in plain Python: the definition of the truth."""
+    padded = np.pad(by_rows(ink), 1).astype(np.uint8)
+    flat, around = padded.reshape(-1), _around(padded.shape[1])
+    left = np.flatnonzero(flat).tolist()
+    while True:
+        stays = []
+        for at in left:
+            if table[sum(int(flat[at + step]) << i for i, step in enumerate(around))]:
+                flat[at] = 0
+            else:
+                stays.append(at)
+        if len(stays) == len(left):
+            return padded[1:-1, 1:-1].astype(bool)
+        left = stays

@@ -6,24 +6,28 @@ where a band of rows begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Gray, Ink, Surface, Values
+from .arrays import Gray, Ink, Surface, Values, by_rows
 from .bands import run_bands
-from .kernels import compiled
+from .kernels import native
 
 Formula = Callable[[slice, Surface, Surface], Surface]
+
+BLOCK = 16  # rows whose means and deviations fit the cache
 
 
 def histogram(gray: Gray) -> npt.NDArray[np.int64]:
     """How often each of the 256 gray levels occurs."""
-    kernels = compiled("sauvolanet.core.window_kernels") if gray.size > 1 << 16 else None
-    if kernels is None or not gray.flags.c_contiguous:
+    kernels = native()
+    if kernels is None:
         return np.bincount(gray.reshape(-1), minlength=256).astype(np.int64)
-    counts: npt.NDArray[np.int64] = kernels.histogram(gray.reshape(-1)).sum(0)
+    counts = np.zeros(256, np.int64)
+    kernels.histogram(by_rows(gray), counts)
     return counts
 
 
@@ -80,13 +84,35 @@ def mean_deviation(gray: Gray, window: int, threads: int | None = 1) -> tuple[Su
     >>> mean.tolist(), deviation.tolist()
     ([[0.0, 2.0, 3.0]], [[0.0, 2.8284270763397217, 3.0]])
     """
-    kernels = compiled("sauvolanet.core.window_kernels")
-    if kernels is None:
+    if native() is None:
         return mean_deviation_numpy(gray, window)
-    mean = np.empty(gray.shape, np.float32)
-    deviation = np.empty(gray.shape, np.float32)
-    run_bands(gray.shape[0], threads, lambda a, b: kernels.mean_deviation(gray, window, a, b, mean, deviation))
+    mean, deviation = np.empty(gray.shape, np.float32), np.empty(gray.shape, np.float32)
+    run_bands(gray.shape[0], threads, lambda a, b: _kernel(gray, window)(a, b, mean[a:b], deviation[a:b], True))
     return mean, deviation
+
+
+def _kernel(gray: Gray, window: int) -> Callable[[int, int, Surface, Surface, bool], None]:
+    """The kernel for windows of that size, with the sums that it carries from row to row."""
+    kernels = native()
+    assert kernels is not None
+    # a window's sum of squares fits into 32 bits, or needs 64
+    rows, kind = (kernels.mean_deviation, np.uint32) if window <= 255 else (kernels.mean_deviation_wide, np.uint64)
+    return partial(rows, by_rows(gray), window // 2, np.empty((4, gray.shape[1] + 1), kind))
+
+
+def walk(gray: Gray, window: int, first: int, last: int) -> Iterator[tuple[slice, Surface, Surface]]:
+    """Mean and deviation of rows first … last − 1 in blocks that fit the cache, each overwritten by the next."""
+    if native() is None:
+        top, half = max(first - window // 2, 0), window // 2
+        mean, deviation = mean_deviation_numpy(gray[top : last + half], window)
+        yield slice(first, last), mean[first - top : last - top], deviation[first - top : last - top]
+        return
+    rows = _kernel(gray, window)
+    mean, deviation = np.empty((2, BLOCK, gray.shape[1]), np.float32)
+    for a in range(first, last, BLOCK):
+        b = min(a + BLOCK, last)
+        rows(a, b, mean, deviation, a == first)
+        yield slice(a, b), mean[: b - a], deviation[: b - a]
 
 
 def local_threshold(gray: Gray, window: int, formula: Formula, threads: int | None, ink: bool = False) -> Surface | Ink:
@@ -95,20 +121,20 @@ def local_threshold(gray: Gray, window: int, formula: Formula, threads: int | No
     formula : ``formula(rows, mean, deviation)`` gives float32 thresholds for the rows of the slice ``rows``; it may
         overwrite its arguments. It is called on blocks that fit the cache, so the page-sized surface need not exist.
     """
-    kernels = compiled("sauvolanet.core.window_kernels")
-    if kernels is None:
-        surface = formula(slice(None), *mean_deviation_numpy(gray, window))
-        return gray < surface if ink else surface
     result = np.empty(gray.shape, bool if ink else np.float32)
+    kernels = native()
 
     def band(first: int, last: int) -> None:
-        for a, b, mean, deviation in kernels.walk(gray, window, first, last):
-            surface = formula(slice(a, b), mean, deviation)
-            if ink:
-                kernels.below(gray[a:b], surface, result[a:b])
+        for rows, mean, deviation in walk(gray, window, first, last):
+            surface = formula(rows, mean, deviation)
+            if not ink:
+                result[rows] = surface
+            elif kernels is None:
+                np.less(gray[rows], surface, out=result[rows])
             else:
-                result[a:b] = surface
+                kernels.below(gray[rows], surface, result[rows])
 
+    gray = by_rows(gray)
     run_bands(gray.shape[0], threads, band)
     return result
 

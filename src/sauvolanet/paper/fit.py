@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..core.kernels import compiled
+from ..core.kernels import native
 from ..errors import RunFailed
 
 Values = npt.NDArray[np.float32]
@@ -49,10 +49,12 @@ def hinge_numpy(pixels: Pixels, a: float, b: float, soft: float) -> npt.NDArray[
 
 def _hinge(pixels: Pixels, point: npt.NDArray[np.float64], soft: float) -> npt.NDArray[np.float64]:
     a, b = point
-    kernels = compiled("sauvolanet.paper.fit_kernels")
+    kernels = native()
     if kernels is None:
         return hinge_numpy(pixels, a, b, soft)
-    return kernels.hinge(pixels.gray, pixels.mean, pixels.product, pixels.ink, pixels.weight, a, b, ALPHA, soft)  # type: ignore[no-any-return]
+    sums = np.zeros(6)
+    kernels.hinge(pixels.gray, pixels.mean, pixels.product, pixels.ink, pixels.weight, a, b, ALPHA, soft, sums)
+    return sums
 
 
 def fit(pixels: Pixels, k: float | None = None, r: float | None = None) -> tuple[float, float]:

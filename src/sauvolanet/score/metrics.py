@@ -23,9 +23,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.arrays import Ink
+from ..core.arrays import Ink, by_rows
+from ..core.kernels import native
 from ..core.thinning import skeleton
 from ..errors import UnknownName, UsageError
+from . import loops
 from . import weights as metric_weights
 
 Weights = tuple[npt.NDArray[np.floating[Any]], npt.NDArray[np.floating[Any]]]
@@ -178,7 +180,9 @@ def mpm(prediction: Ink, truth: Ink) -> float | None:
         return 0.0
     if not truth.any():
         return None
-    everywhere, there = metric_weights.kernels().distance_sums(metric_weights.contour(truth), wrong)
+    sums = np.zeros(2)
+    (native() or loops).distance_sums(metric_weights.contour(by_rows(truth)), by_rows(wrong), sums)
+    everywhere, there = sums.tolist()
     return _ratio(there, everywhere) / 2
 
 

@@ -7,29 +7,22 @@ over the stroke width, or over half the gap where two letters might be joined.
 
 from __future__ import annotations
 
-import importlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.arrays import Ink
+from ..core.arrays import Ink, by_rows
 from ..core.components import runs_of
-from ..core.kernels import compiled
-from ..core.thinning import LEE_CHEN, ZHANG_SUEN
+from ..core.kernels import native
+from ..core.thinning import LEE_CHEN, ZHANG_SUEN, thin, thin_in_order
 from ..errors import BadData
+from . import loops
 
 Map = npt.NDArray[np.float32]
 Components = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
-
-
-def kernels() -> ModuleType:
-    """The loops, compiled where numba is there, else plain Python."""
-    name = "sauvolanet.score.metric_kernels"
-    return compiled(name) or importlib.import_module(name)
 
 
 def contour(ink: Ink) -> Ink:
@@ -48,47 +41,47 @@ def generate(truth: Ink) -> tuple[Map, Map]:
     """
     if not truth.any():
         return np.zeros(truth.shape, np.float32), np.zeros(truth.shape, np.float32)
-    loops = kernels()
+    kernels, truth, shape = native() or loops, by_rows(truth), truth.shape
+    from_edge, factor, labels = np.empty(shape, np.uint8), np.empty(shape, np.uint8), np.empty(shape, np.int32)
+    scale = np.empty(shape, np.int32)
     with ThreadPoolExecutor(1) as pool:  # the paper's lines take as long as all that concerns the ink
-        later = pool.submit(_paper_lines, truth, loops)
+        later = pool.submit(_paper_lines, truth)
         edge = contour(truth)
-        from_edge = loops.chessboard(edge)
+        kernels.chessboard(edge, from_edge)
         ink = _components(truth)
-        lines = _lines(truth, ink, loops)
+        lines = _lines(truth, ink)
         deep = np.where(truth, np.minimum(from_edge, loops.OUT), 0).astype(np.uint8)
         deep[edge & lines] = 1
-        factor, scale = loops.medial(deep, lines, lines & ~edge, *ink)
-        recall = np.zeros(truth.shape, np.float32)
+        kernels.medial(deep, lines, lines & ~edge, *ink, factor, scale)
+        recall = np.zeros(shape, np.float32)
         np.divide(deep, scale, out=recall, where=scale > 0, dtype=np.float32)
-        widths = loops.stroke_widths(factor, lines, *ink[:2])
+        widths = np.empty(len(ink[2]), np.int32)
+        kernels.stroke_widths(factor, lines, *ink[:2], widths)
         paper, lines = later.result()
-    reached = _reached(truth.shape, ink[2], 2 * widths)
+    reached = _reached(shape, ink[2], 2 * widths)
     away = np.where(truth, 0, np.where(reached, np.minimum(from_edge, loops.OUT), loops.OUT)).astype(np.uint8)
-    _, scale = loops.medial(away, lines, lines, *paper)
+    kernels.medial(away, lines, lines, *paper, factor, scale)
     gap = np.floor(np.sqrt(scale, dtype=np.float32) + 0.5).astype(np.int32)
-    at_edge = loops.label_image(*ink[:2], truth.shape)
-    at_edge[~edge] = -1
-    scale = loops.precision_scale(away, gap, from_edge, at_edge, widths, *paper)
-    precision = np.zeros(truth.shape, np.float32)
+    kernels.label_image(*ink[:2], labels)
+    labels[~edge] = -1
+    kernels.precision_scale(away, gap, from_edge, labels, widths, *paper, scale)
+    precision = np.zeros(shape, np.float32)
     np.divide(away, scale, out=precision, where=scale > 0, dtype=np.float32)
     return recall, np.minimum(precision, 2)
 
 
-def _paper_lines(truth: Ink, loops: ModuleType) -> tuple[Components, Ink]:
+def _paper_lines(truth: Ink) -> tuple[Components, Ink]:
     """The components of the paper and its skeleton, which does not run along the page's edge."""
     paper = _components(~truth)
     inner = ~truth
     inner[[0, -1]] = inner[:, [0, -1]] = False
-    return paper, _lines(inner, paper, loops)
+    return paper, _lines(inner, paper)
 
 
-def _lines(mask: Ink, components: Components, loops: ModuleType) -> Ink:
+def _lines(mask: Ink, components: Components) -> Ink:
     """The skeleton: Zhang–Suen, then Lee–Chen's tidying; a component that vanished gets its centroid."""
-    padded = np.pad(mask, 1).astype(np.uint8)
-    loops.thin(padded.reshape(-1), padded.shape[1], ZHANG_SUEN)
-    loops.thin_in_order(padded.reshape(-1), padded.shape[1], LEE_CHEN)
-    lines = padded[1:-1, 1:-1].astype(bool)
-    loops.seed_components(lines, *components[:2])
+    lines = thin_in_order(thin(mask, ZHANG_SUEN), LEE_CHEN)
+    (native() or loops).seed_components(lines, *components[:2])
     return lines
 
 

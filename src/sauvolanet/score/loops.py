@@ -1,24 +1,28 @@
-"""Compiled loops of the metrics: distance maps and the DIBCO weight maps; what they mean is in metrics.py.
+"""Loops of the metrics, distance maps and the DIBCO weight maps, in plain Python: the definition of the compiled ones.
 
-Where numba is absent, or ``SAUVOLANET_NO_NUMBA`` is set, the same loops run as plain Python: slow, same results.
-Masks are bool, True = ink unless a docstring says otherwise; outside the page there is no ink.
+They have the compiled ones' names and arguments and take their place where those were not built: slow, same results.
+Masks are bool, True = ink unless a docstring says otherwise; outside the page there is no ink. Components are given by
+their horizontal runs (row, first column, past the last), by where each begins among them, and by their boxes (top,
+bottom, left, right, inclusive).
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from ..core.thinning_kernels import njit
-from ..core.thinning_kernels import thin as thin
-from ..core.thinning_kernels import thin_in_order as thin_in_order
+from ..core.arrays import Ink
+
+Bytes = npt.NDArray[np.uint8]
+Whole = npt.NDArray[np.int32]
+Indices = npt.NDArray[np.int64]
 
 FAR = 1 << 30  # a distance without a goal
 OUT = 250  # depth of paper that no stroke reaches, the mark of the DIBCO tool
 
 
-@njit(nogil=True, cache=True)
-def chessboard(seeds):
-    """Chessboard distance to the nearest True pixel, uint8; 255 means 255 or more, or none."""
+def chessboard(seeds: Ink, result: Bytes) -> None:
+    """Chessboard distance to the nearest True pixel; 255 means 255 or more, or none."""
     height, width = seeds.shape
     distance = np.full((height + 2, width + 2), 255, np.uint8)
     for y in range(1, height + 1):
@@ -34,11 +38,10 @@ def chessboard(seeds):
         for x in range(width, 0, -1):
             least = min(min(below[x - 1], below[x]), min(below[x + 1], here[x + 1]))
             here[x] = min(here[x], min(least, 254) + 1)
-    return distance[1:-1, 1:-1]
+    result[:] = distance[1:-1, 1:-1]
 
 
-@njit(nogil=True, cache=True)
-def column_distance(seeds):
+def column_distance(seeds: Ink) -> Whole:
     """Distance to the nearest True pixel of the same column, int32; FAR without one."""
     height, width = seeds.shape
     distance = np.empty((height, width), np.int32)
@@ -53,9 +56,8 @@ def column_distance(seeds):
     return distance
 
 
-@njit(nogil=True, cache=True)
-def distance_sums(seeds, wanted):
-    """Sums of the exact Euclidean distance to the nearest True seed: over all pixels, and over the wanted ones.
+def distance_sums(seeds: Ink, wanted: Ink, sums: npt.NDArray[np.float64]) -> None:
+    """Sums of the exact Euclidean distance to the nearest True seed, over all pixels and over the wanted ones.
 
     Row by row, the lower envelope of the parabolas (x − i)² + g(i)², g the distance within column i
     (Felzenszwalb and Huttenlocher 2012, doi:10.4086/toc.2012.v008a019).
@@ -95,11 +97,10 @@ def distance_sums(seeds, wanted):
             everywhere += distance
             if wanted[y, x]:
                 there += distance
-    return everywhere, there
+    sums[:] = everywhere, there
 
 
-@njit(nogil=True, cache=True)
-def jumps(features):
+def jumps(features: Ink) -> tuple[Bytes, Bytes]:
     """Steps from each pixel to the next True one, itself included, rightwards and downwards, uint8.
 
     255 means that the next 255 pixels are False: go there and look again.
@@ -119,14 +120,13 @@ def jumps(features):
     return right, down
 
 
-@njit(nogil=True, cache=True)
-def nearest(right, down, box, y, x, radius, found):
+def nearest(right: Bytes, down: Bytes, box: Indices, y: int, x: int, radius: int, found: Indices) -> int:
     """Flat positions of all features on the first square ring around (y, x), cut by the box, that holds any.
 
     radius : where to begin, at most the chessboard distance to the nearest feature. Returns their number.
     """
     width = right.shape[1]
-    radius = np.int64(radius)
+    radius = int(radius)
     while True:
         top, bottom = max(y - radius, box[0]), min(y + radius, box[1])
         left, end = max(x - radius, box[2]), min(x + radius, box[3])
@@ -154,18 +154,15 @@ def nearest(right, down, box, y, x, radius, found):
         radius += 1
 
 
-@njit(nogil=True, cache=True)
-def label_image(runs, begins, shape):
-    """The component of each pixel, int32, −1 outside."""
-    labels = np.full(shape, -1, np.int32)
+def label_image(runs: Indices, begins: Indices, labels: Whole) -> None:
+    """The component of each pixel, −1 outside."""
+    labels[:] = -1
     for c in range(begins.size - 1):
         for y, first, last in runs[begins[c] : begins[c + 1]]:
             labels[y, first:last] = c
-    return labels
 
 
-@njit(nogil=True, cache=True)
-def seed_components(lines, runs, begins):
+def seed_components(lines: Ink, runs: Indices, begins: Indices) -> None:
     """Give every component without a line pixel one: its rounded centroid, or its first pixel if that lies outside."""
     for c in range(begins.size - 1):
         own = runs[begins[c] : begins[c + 1]]
@@ -175,7 +172,7 @@ def seed_components(lines, runs, begins):
             count += last - first
             total_y += y * (last - first)
             total_x += (first + last - 1) * (last - first) // 2
-            has = has or lines[y, first:last].any()
+            has = has or bool(lines[y, first:last].any())
         if not has:
             centre_y, centre_x = int(total_y / count + 0.5), int(total_x / count + 0.5)
             inside = False
@@ -187,8 +184,7 @@ def seed_components(lines, runs, begins):
                 lines[own[0, 0], own[0, 1]] = True
 
 
-@njit(nogil=True, cache=True)
-def ridge(depth, lines, runs):
+def ridge(depth: Bytes, lines: Ink, runs: Indices) -> None:
     """Raise the depth of line pixels that equal all four neighbours (a flat ridge is one pixel deeper)."""
     height, width = depth.shape
     for y, first, last in runs:
@@ -205,8 +201,7 @@ def ridge(depth, lines, runs):
                 depth[y, x] = d + 1
 
 
-@njit(nogil=True, cache=True)
-def end_points(factor, lines, runs):
+def end_points(factor: Bytes, lines: Ink, runs: Indices) -> None:
     """A line's last pixel takes its only neighbour's factor plus one.
 
     The factor of a neighbour to the lower right is read in column 1: the DIBCO tool does so, and its weights count.
@@ -229,23 +224,24 @@ def end_points(factor, lines, runs):
                 factor[y, x] = value + 1
 
 
-@njit(nogil=True, cache=True)
-def medial(depth, lines, inner_lines, runs, begins, boxes):
-    """The factor of each line pixel, uint8, and the scale of each pixel with a depth of 1 … 249, int32.
+def medial(depth: Bytes, lines: Ink, inner_lines: Ink, runs: Indices, begins: Indices, boxes: Indices, factor: Bytes,
+           scale: Whole) -> None:  # fmt: skip
+    """The factor of each line pixel, and the scale of each pixel with a depth of 1 … 249, 0 elsewhere.
 
-    depth : uint8, raised on flat ridges here. Each pixel looks at the line pixels nearest to it in its component's
+    depth : raised on flat ridges here. Each pixel looks at the line pixels nearest to it in its component's
     box; it sets their factor to their depth, plus one if it lies at least as far away (the last to look decides),
     and takes the largest depth · factor as its scale. A scale unlike its four neighbours' becomes its left one's.
     """
     height, width = depth.shape
     ridge(depth, lines, runs)
     flat = depth.reshape(-1)
-    away = chessboard(lines)
+    away = np.empty_like(depth)
+    chessboard(lines, away)
     right, down = jumps(lines)
     found = np.empty(4 * (height + width), np.int64)
-    factor = lines.astype(np.uint8)  # at most OUT + 1
+    factor[:] = lines  # at most OUT + 1
     factors = factor.reshape(-1)
-    scale = np.zeros((height, width), np.int32)  # between the two passes: −1 − the only line pixel a pixel looks at
+    scale[:] = 0  # between the two passes: −1 − the only line pixel a pixel looks at
     for c in range(begins.size - 1):
         for y, first, last in runs[begins[c] : begins[c + 1]]:
             for x in range(first, last):
@@ -276,27 +272,23 @@ def medial(depth, lines, inner_lines, runs, begins, boxes):
                 odd = here != above and here != below and here != before and here != after
                 if odd and above and below and before and after:
                     scale[y, x] = before
-    return factor, scale
 
 
-@njit(nogil=True, cache=True)
-def stroke_widths(factor, lines, runs, begins):
+def stroke_widths(factor: Bytes, lines: Ink, runs: Indices, begins: Indices, widths: Whole) -> None:
     """Twice the mean factor of each component's line, the mean rounded down."""
-    widths = np.zeros(begins.size - 1, np.int32)
     for c in range(begins.size - 1):
         total, count = 0, 0
         for y, first, last in runs[begins[c] : begins[c + 1]]:
             for x in range(first, last):
                 if lines[y, x]:
-                    total += np.int64(factor[y, x])
+                    total += int(factor[y, x])
                     count += 1
         widths[c] = min(total // count * 2, 255)
-    return widths
 
 
-@njit(nogil=True, cache=True)
-def precision_scale(away, gap, from_edge, at_edge, widths, runs, begins, boxes):
-    """What the distance of each paper pixel is divided by, int32, 0 where its weight is 0.
+def precision_scale(away: Bytes, gap: Whole, from_edge: Bytes, at_edge: Whole, widths: Whole, runs: Indices,
+                    begins: Indices, boxes: Indices, scale: Whole) -> None:  # fmt: skip
+    """What the distance of each paper pixel is divided by, 0 where its weight is 0.
 
     The stroke width of the nearest ink (the widest of those equally near), or the gap's width where that is smaller
     and a pixel equally near to two components lies within what is left of the stroke width.
@@ -307,7 +299,7 @@ def precision_scale(away, gap, from_edge, at_edge, widths, runs, begins, boxes):
     found = np.empty(4 * (height + width), np.int64)
     component = at_edge.reshape(-1)
     widest = min(widths.max(), OUT - 1)
-    scale = np.zeros((height, width), np.int32)
+    scale[:] = 0
     meets = np.zeros((height, width), np.bool_)
     for c in range(begins.size - 1):
         for y, first, last in runs[begins[c] : begins[c + 1]]:
@@ -321,10 +313,10 @@ def precision_scale(away, gap, from_edge, at_edge, widths, runs, begins, boxes):
                     if away[y, x] <= reach:
                         scale[y, x] = reach
                         meets[y, x] = several and gap[y, x] > 0
-    to_meeting = chessboard(meets)
+    to_meeting = np.empty_like(away)
+    chessboard(meets, to_meeting)
     for y, first, last in runs:
         for x in range(first, last):
             rest = scale[y, x] - np.int32(away[y, x])
             if scale[y, x] and rest > 0 and to_meeting[y, x] <= rest:
                 scale[y, x] = min(scale[y, x], gap[y, x])
-    return scale

@@ -1,0 +1,12 @@
+// The kernels of one processor level: one table per file.
+
+#include "bind.h"
+
+namespace sauvolanet::LEVEL {
+
+extern Table components, convolution, cuts, edges, features_table, fit, gradients, metrics, su, thinning, windows;
+
+PyMethodDef *const tables[] = {components, convolution, cuts,     edges, features_table, fit,
+                               gradients,  metrics,     thinning, su,    windows,        nullptr};
+
+}  // namespace sauvolanet::LEVEL
