@@ -24,6 +24,7 @@ from .buffers import Array
 CELLS = 160  # along the long side of a page, at most
 STEP = 2  # every second pixel of every second row tells
 _COUNT, _SUM, _SQUARES, _DARK, _DARK_SUM = range(5)
+_SOME = np.float32(0.01)  # pixels; where sums are differences of totals, less is what rounding leaves of nothing
 _HABIT = slice(7, 9)  # of what is seen of a cell
 
 
@@ -61,12 +62,12 @@ def seen(sums: Array, full: float, low: float, gain: float, numbers: Array) -> A
 
     full : pixels that tell of a whole cell. low, gain : the page's scale. numbers : page-wide ones, the same everywhere.
     """
-    count = np.maximum(sums[..., _COUNT], np.float32(1e-6))
+    count = np.maximum(sums[..., _COUNT], _SOME)
     mean = sums[..., _SUM] / count
     variance = np.maximum(sums[..., _SQUARES] / count - mean * mean, 0)
-    some = sums[..., _DARK] > 0
+    some = sums[..., _DARK] > _SOME
     dark = np.where(some, sums[..., _DARK_SUM] / np.where(some, sums[..., _DARK], 1), mean)
-    inside = sums[..., _COUNT] / np.float32(full)
+    inside = np.where(sums[..., _COUNT] > _SOME, sums[..., _COUNT] / np.float32(full), np.float32(0))
     out = np.empty((*inside.shape, VIEW_INPUTS), np.float32)
     out[..., 0] = 1
     out[..., 1] = (mean - low) * gain
