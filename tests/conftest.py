@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from sauvolanet.core.kernels import levels
 
@@ -13,6 +15,12 @@ os.environ.setdefault("SAUVOLANET_DATA", str(Path(__file__).parents[2] / "shared
 
 DATA = Path(os.environ["SAUVOLANET_DATA"])
 _without_data: list[str] = []
+
+# Property tests try the same values in every run. hypothesis would mix in the constants of those of our modules that are
+# imported by then, hence other values for one test than for all, and for a clone in a folder of another name.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
+providers._get_local_constants = providers.Constants
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

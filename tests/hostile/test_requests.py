@@ -38,7 +38,9 @@ def test_the_scheme_has_no_case(guarded, scheme):
 
 
 @pytest.mark.parametrize(("method", "path", "allowed"), [
-    ("GET", "/v1/binarize", {"POST"}), ("DELETE", "/v1/explain", {"POST"}), ("POST", "/v1/methods", {"GET", "HEAD"}),
+    ("GET", "/v1/binarize", {"POST"}), ("DELETE", "/v1/explain", {"POST"}), ("OPTIONS", "/v1/binarize", {"POST"}),
+    ("HEAD", "/v1/explain", {"POST"}), ("BREW", "/v1/explain", {"POST"}), ("OPTIONS", "/v1/methods", {"GET", "HEAD"}),
+    ("POST", "/v1/methods", {"GET", "HEAD"}),
     ("PUT", "/healthz", {"GET", "HEAD"}), ("POST", "/", {"GET", "HEAD"}), ("DELETE", "/app.js", {"GET", "HEAD"}),
 ])  # fmt: skip
 def test_not_allowed_says_what_is(open_to_all, method, path, allowed):
@@ -77,6 +79,39 @@ def test_a_part_header_without_end_is_refused_at_once(open_to_all):
         "/v1/binarize", content=body, headers={"Content-Type": "multipart/form-data; boundary=frontier"}
     )
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("fields", [
+    {"strength": ""}, {"page": ""}, {"invert": ""}, {"format": ""}, {"keep_gray": ""}, {"model": ""}, {"method": ""},
+    {"method": "nick", "window": ""}, {"method": "sauvola", "preset": ""},
+], ids=lambda fields: list(fields)[-1])  # fmt: skip
+def test_an_empty_value_is_a_wrong_value(open_to_all, fields):
+    answer = open_to_all.post("/v1/binarize", making.image(), **fields)
+    assert answer.status_code == 400 and list(fields)[-1] in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1/binarize", "/v1/explain"])
+@pytest.mark.parametrize("query", ["strength=0.3", "job=abcdefgh&window=25", "window", "method=", "=1", "a%0Ab=1"])
+def test_options_in_the_address_are_refused(open_to_all, path, query):
+    answer = open_to_all.post(f"{path}?{query}", making.image(), method="otsu")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (400, "usage")
+    assert error["message"].endswith("options are fields of the form") and "\n" not in error["message"]
+
+
+def test_a_job_has_one_name(open_to_all):
+    answer = open_to_all.post("/v1/binarize?job=abcdefgh&job=ijklmnop", making.image(), method="otsu")
+    assert answer.status_code == 400 and "twice" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", [
+    "/", "/app.js", "/healthz", "/openapi.json", "/examples/letter.png", "/v1/methods", "/v1/progress/abcdefgh",
+])  # fmt: skip
+def test_other_addresses_take_no_parameter(open_to_all, path):
+    assert open_to_all.client.get(path).status_code == 200
+    for query in ("job=abcdefgh", "strength=0.3"):
+        answer = open_to_all.client.get(f"{path}?{query}")
+        assert answer.status_code == 400 and query.split("=")[0] in answer.json()["error"]["message"]
 
 
 def test_lower_bounds_are_of_versions_that_hold():

@@ -38,7 +38,6 @@ EXAMPLES = {"letter": "An old letter: stains, show-through, uneven light",
             "print": "Book print with worn type",
             "typescript": "Typewriting, unevenly inked"}  # fmt: skip
 _CHUNK = 256 * 1024
-_ANY = ["GET", "POST", "PUT", "PATCH", "DELETE"]  # the wrong ones get a 405 of our own
 _JOB = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _JOB_MEANT = "job takes 8 to 64 letters, digits, - and _"
 
@@ -60,8 +59,6 @@ def create_app(limits: Limits | None = None, *, token: str | None = None, model:
 
     def posting(work: Work, options: tuple[Option, ...]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
-            if request.method != "POST":
-                raise Refusal(405, "send the page with POST", Allow="POST")
             body = Body(request)
             try:
                 return await _answer(body, jobs, limits, work, lambda fields: read_order(fields, options, models))
@@ -107,8 +104,8 @@ def create_app(limits: Limits | None = None, *, token: str | None = None, model:
 
     app = Starlette(
         routes=[
-            Route("/v1/binarize", posting(binarize_upload, BINARIZE), methods=_ANY),
-            Route("/v1/explain", posting(explain_upload, SHAPES), methods=_ANY),
+            Route("/v1/binarize", posting(binarize_upload, BINARIZE), methods=["POST"]),
+            Route("/v1/explain", posting(explain_upload, SHAPES), methods=["POST"]),
             Route("/v1/methods", methods),
             Route("/v1/progress/{job}", progress),
             Route("/healthz", health),

@@ -12,7 +12,7 @@ from .refusal import CODES
 from .work import BINARIZE, MEDIA, SHAPES
 
 _TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
-_MEANING = {400: "A field or its value is not understood", 401: "The token is missing or wrong",
+_MEANING = {400: "A field, a parameter or its value is not understood", 401: "The token is missing or wrong",
             408: "The upload was too slow", 413: "Too many bytes, pixels or pages", 415: "Not a kind that is read",
             422: "The file is damaged", 503: "The queue is full; Retry-After says when to try again",
             504: "The work took too long"}  # fmt: skip
@@ -101,9 +101,8 @@ def openapi(models: dict[str, str], token: bool) -> dict[str, Any]:
         }
 
     def get(summary: str, *parameters: dict[str, Any]) -> dict[str, Any]:
-        answer = {"200": {"description": summary, "content": {"application/json": {"schema": {"type": "object"}}}}}
-        if parameters:
-            answer["400"] = refused["400"]
+        answer = {"200": {"description": summary, "content": {"application/json": {"schema": {"type": "object"}}}},
+                  "400": refused["400"]}  # fmt: skip
         return {"get": {"summary": summary, "parameters": list(parameters), "responses": answer}}
 
     health = get("Whether the service can take a page")

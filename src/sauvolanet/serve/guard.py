@@ -1,4 +1,4 @@
-"""What every request passes: host, origin and token are checked, security headers added, one line logged."""
+"""What every request passes: host, origin, token, verb and query are checked, security headers added, one line logged."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import hmac
 import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
+from ..errors import one_line
 from .refusal import Refusal
 
 HEADERS = {
@@ -26,6 +27,7 @@ HEADERS = {
 }
 _MOST_HEADERS = 100  # a browser sends some twenty
 _HEADER_BYTES = 32_000
+_POSTED = ("/v1/binarize", "/v1/explain")  # pages are sent there; everything else is only read
 
 
 class Guard:
@@ -55,6 +57,8 @@ class Guard:
         try:
             try:
                 self.check(scope["path"], Headers(scope=scope))
+                _check_verb(scope["path"], scope["method"])
+                _check_query(scope["path"], scope.get("query_string", b""))
             except Refusal as refused:
                 await refused.response()(scope, receive, guarded)
             else:
@@ -83,3 +87,20 @@ class Guard:
             scheme, _, given = headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
                 raise Refusal(401, "the token is missing or wrong", WWW_Authenticate="Bearer")
+
+
+def _check_verb(path: str, verb: str) -> None:
+    if path in _POSTED and verb != "POST":
+        raise Refusal(405, "send the page with POST", Allow="POST")
+
+
+def _check_query(path: str, query: bytes) -> None:
+    """Refuse parameters in the address that nobody reads."""
+    names = [name for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True)]
+    known = ("job",) if path in _POSTED else ()
+    for name in names:
+        if name not in known:
+            hint = "; options are fields of the form" if path in _POSTED else ""
+            raise Refusal(400, f"unknown parameter '{one_line(name)}' in the address{hint}")
+        if names.count(name) > 1:
+            raise Refusal(400, f"the parameter '{name}' is there twice")

@@ -96,7 +96,7 @@ def _checked(form: Form, limits: Limits) -> Upload:
     if not (form.file_type or "application/octet-stream").startswith(_MEDIA):
         raise Refusal(415, f"{name} is said to be of another type; images and PDF are accepted")
     _check_start(file, name, limits)
-    return Upload(file, name, {n: value for n, value in form.fields.items() if value})  # forms send empty fields, too
+    return Upload(file, name, form.fields)
 
 
 def _check_start(file: IO[bytes], name: str, limits: Limits) -> None:
