@@ -15,7 +15,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,6 +40,7 @@ from .options import (
 )
 from .page import lines, reversed_areas
 from .page.formats import open_image
+from .page.found import Found, find
 from .page.gray import GrayPage, gray_page, resized
 from .page.numbers import PageNumbers
 from .page.prepared import Prepared
@@ -181,13 +182,19 @@ class Result:
     """What came out: ink, (H, W) bool, True = ink; and where asked for the surface, (H, W) float32, 0–255.
 
     Before despeckling ink is exactly ``prepared.gray < surface``. free : (H, W) bool, where ink may be, whatever the
-    strength.
+    strength. dropped : how many rules were taken out.
     """
 
     prepared: Prepared
     surface: Surface | None
     ink: Ink
     free: Ink
+    dropped: int = 0
+
+    @cached_property
+    def found(self) -> Found:
+        """What the page tells, and why a person should look at it; measured when it is first asked for."""
+        return find(self.prepared, self.ink, self.dropped)
 
 
 # --- the way ---
@@ -223,13 +230,15 @@ def decide(engine: Engine, prepared: Prepared, options: Options, *, keep_surface
     if plain is None:
         plain = compare(engine.tiles(prepared, threads) if tiles is None else tiles, gray, surface)
     writing = engine.writing(plain)
+    dropped = 0
     if options.lines == "drop":
-        writing = lines.find(writing).without(writing)
+        rules = lines.find(writing)
+        writing, dropped = rules.without(writing), len(rules.horizontal) + len(rules.vertical)
     free = writing | ~plain  # what is no writing at strength 0 is none at any other
     ink = Edges.of(gray, writing, free, prepared.paper, threads).at(options.strength) if options.strength else writing
     if surface is not None:
         surface = moved(surface, gray, ink)
-    return Result(prepared, surface, clean(ink, options), free)
+    return Result(prepared, surface, clean(ink, options), free, dropped)
 
 
 def prepare(page: GrayPage, engine: Engine, options: Options, times: int = 1) -> Prepared:

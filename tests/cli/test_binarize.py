@@ -60,6 +60,20 @@ def test_done_and_done_again(scans: Path, tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().err == "sauvolanet: 4 skipped\n"
 
 
+def test_it_says_how_many_pages_a_person_should_look_at(
+    scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Image.new("L", (80, 60), 220).save(scans / "empty.png")
+    for status in ("done", "skipped"):
+        assert run(scans, "-o", tmp_path / "ink") == 0
+        told = "sauvolanet: a person should look at 1 page; --json says which and why\n"
+        assert capsys.readouterr() == ("", f"sauvolanet: 5 {status}\n{told}")
+    assert run(scans, "-o", tmp_path / "ink", "--json") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    named = {row["output"]: row["found"]["look"] for row in rows if row["found"]["look"]}
+    assert named == {"empty.png": ["nearly blank"]}
+
+
 def test_json_rows(scans: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (scans / "bad.png").write_text("no image")
     assert run(scans, "-o", tmp_path / "ink", "--json", "--jobs", 2) == 3

@@ -41,6 +41,7 @@ def test_results_and_rows(scans: Path, tmp_path: Path, jobs: int, run: Run, stat
         result = tmp_path / "ink" / row["output"]
         assert row["output_size"] == result.stat().st_size
         with Image.open(row["input"]) as page, Image.open(result) as ink:
+            assert row["found"] == sauvolanet.Binarizer(method="otsu").run(page).found.to_json()
             assert (np.asarray(ink) != sauvolanet.binarize(page, method="otsu")).all()
             assert ink.info["dpi"] == pytest.approx((300, 300), abs=0.01)
     assert statuses(run(scans, tmp_path / "ink", jobs=jobs)) == ["skipped"] * 6

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from sauvolanet import Binarizer
 from sauvolanet.files import binarize_many, folders, plan_batch, write
@@ -30,6 +33,28 @@ def test_what_exists_is_not_replaced(scans: Path, tmp_path: Path, run: Run) -> N
     assert (ink / "0.png").read_text() == "mine"
     run(scans, ink, force=True)
     assert (ink / "0.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("format", ["png", "tiff"])
+def test_what_was_found_is_remembered(scans: Path, tmp_path: Path, format: str, run: Run) -> None:
+    empty = np.full((120, 90), 230, np.uint8)
+    Image.fromarray(empty).save(scans / "empty.png")
+    done, again = ({row["input"]: row for row in run(scans, tmp_path / "ink", format=format)} for _ in range(2))
+    assert {row["status"] for row in again.values()} == {"skipped"}
+    assert {name: row["found"] for name, row in again.items()} == {name: row["found"] for name, row in done.items()}
+    assert again[str(scans / "empty.png")]["found"]["look"] == ["nearly blank"]
+
+
+def test_a_journal_that_tells_less_or_other_things(scans: Path, tmp_path: Path, run: Run) -> None:
+    run(scans, tmp_path / "ink")
+    journal = tmp_path / "ink" / ".sauvolanet" / "journal.jsonl"
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    for row in rows[::2]:
+        del row["found"]
+    for row in rows[1::2]:
+        row["found"] = "much"
+    journal.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [(row["status"], row["found"]) for row in run(scans, tmp_path / "ink")] == [("skipped", None)] * 6
 
 
 @pytest.mark.parametrize("change", ["options", "input", "output"])

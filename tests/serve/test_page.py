@@ -258,6 +258,14 @@ def book(*pages: np.ndarray) -> bytes:
     return file.getvalue()
 
 
+def test_the_page_says_why_to_look_at_it(opened, gray, png, encode):
+    assert not find(opened, "#look").is_displayed()
+    drop(opened, encode(np.full_like(gray, 250)), "empty.png", "image/png")
+    assert find(opened, "#look").text == "Look at this page yourself: nearly blank."
+    drop(opened, png, "page.png", "image/png")
+    assert not find(opened, "#look").is_displayed()
+
+
 def test_pages_of_a_document_and_a_damaged_file(opened, gray):
     file = book(gray, gray[::-1])
     drop(opened, file, "book.tif", "image/tiff")

@@ -69,6 +69,26 @@ def test_multi_page_tiff_becomes_pdf_and_tiff_of_as_many_pages(service, gray, de
     assert service.post("/v1/binarize", book, "book.tif", page="3").status_code == 400
 
 
+def test_the_answer_says_what_was_found(service, gray, png, encode):
+    told = Binarizer(method="otsu").run(gray).found
+    answer = service.post("/v1/binarize", png, method="otsu")
+    assert json.loads(answer.headers["sauvolanet-found"]) == told.to_json()
+    assert told.look == () and "sauvolanet-look" not in answer.headers
+    meta, _ = read_zip(service.post("/v1/explain", png, method="otsu"))
+    assert meta["found"] == told.to_json()
+    empty = np.full_like(gray, 250)
+    answer = service.post("/v1/binarize", encode(empty), method="otsu")
+    assert json.loads(answer.headers["sauvolanet-found"])["look"] == ["nearly blank"]
+    assert answer.headers["sauvolanet-look"] == "1"
+    file = io.BytesIO()
+    pages = [Image.fromarray(page) for page in (gray, empty, gray, empty)]
+    pages[0].save(file, "TIFF", save_all=True, append_images=pages[1:])
+    answer = service.post("/v1/binarize", file.getvalue(), "book.tif", method="otsu")
+    assert answer.headers["sauvolanet-look"] == "2, 4" and "sauvolanet-found" not in answer.headers
+    answer = service.post("/v1/binarize", file.getvalue(), "book.tif", method="otsu", page=2)
+    assert answer.headers["sauvolanet-look"] == "2"
+
+
 def read_zip(answer):
     archive = zipfile.ZipFile(io.BytesIO(answer.content))
     pictures = {n: np.asarray(Image.open(archive.open(n))) for n in archive.namelist() if n.endswith(".png")}

@@ -158,12 +158,14 @@ def _report(rows: Generator[dict[str, Any]], progress: Progress, args: argparse.
     count = dict.fromkeys(("done", "skipped", "failed", "planned"), 0)
     failed: Counter[int] = Counter()  # exit code -> pages
     errors: dict[str, None] = {}  # each once: pages that share a file fail for the same reason
+    to_look_at = 0
     bar = progress.bar
     stopped: BaseException | None = None
     try:
         for row in rows:
             progress.row(row)
             count[row["status"]] += 1
+            to_look_at += bool((row.get("found") or {}).get("look"))
             if row["status"] == "failed":
                 failed[row["code"]] += 1
                 errors[row["error"]] = None
@@ -187,6 +189,9 @@ def _report(rows: Generator[dict[str, Any]], progress: Progress, args: argparse.
     summary = ", ".join(f"{n} {status}" for status, n in count.items() if n)
     if summary and not quiet:
         print(f"sauvolanet: {summary}", file=sys.stderr)
+        if to_look_at:
+            pages = "1 page" if to_look_at == 1 else f"{to_look_at} pages"
+            print(f"sauvolanet: a person should look at {pages}; --json says which and why", file=sys.stderr)
     if stopped is not None:
         if count["done"]:
             print("sauvolanet: run the same command again to go on", file=sys.stderr)

@@ -37,6 +37,18 @@ class Runs(NamedTuple):
             pick.at(box, self.component, ends)
         return boxes
 
+    def letter_height(self) -> int:
+        """How many rows a letter has; see `letter_height`."""
+        if not len(self.row):
+            return 0
+        bottom = np.zeros(self.component.max() + 1, np.int64)
+        bottom[self.component] = self.row  # runs go down the page, and the last assignment stays
+        top = bottom.copy()
+        top[self.component[::-1]] = self.row[::-1]
+        heights = np.sort((bottom - top + 1)[np.bincount(self.component) > 0])
+        reached = np.cumsum(heights)
+        return int(heights[np.searchsorted(reached, reached[-1] / 2)])
+
     def paint(self, chosen: Ink, shape: tuple[int, int]) -> Ink:
         """A mask (True = chosen) of the runs marked in ``chosen``."""
         marks = np.zeros((shape[0], shape[1] + 1), np.int8)
@@ -76,16 +88,7 @@ def letter_height(ink: Ink) -> int:
     >>> letter_height(np.array([[1, 0, 1, 0, 1], [1, 0, 0, 0, 0], [1, 0, 1, 0, 1]], bool))
     1
     """
-    runs = runs_of(ink)
-    if not len(runs.row):
-        return 0
-    bottom = np.zeros(runs.component.max() + 1, np.int64)
-    bottom[runs.component] = runs.row  # runs go down the page, and the last assignment stays
-    top = bottom.copy()
-    top[runs.component[::-1]] = runs.row[::-1]
-    heights = np.sort((bottom - top + 1)[np.bincount(runs.component) > 0])
-    reached = np.cumsum(heights)
-    return int(heights[np.searchsorted(reached, reached[-1] / 2)])
+    return runs_of(ink).letter_height()
 
 
 def stroke_width(ink: Ink) -> float:

@@ -20,6 +20,7 @@ from ..api import Binarizer, normalized
 from ..core.arrays import Gray
 from ..options import MAX_PIXELS, Option
 from ..page.channel import Colour
+from ..page.found import Found
 from ..page.gray import gray_page
 from ..pipeline import PROBES, fingerprint, probes
 from .read import Document, Patience, open_document
@@ -58,8 +59,8 @@ class Conversion:
 
     def write(
         self, document: Document, indices: Iterable[int], file: IO[bytes], format: str, watch: Watch = _unwatched
-    ) -> Iterator[int]:
-        """Write these pages (from 0) as one file; yields each page's index when it is written."""
+    ) -> Iterator[tuple[int, Found]]:
+        """Write these pages (from 0) as one file; yields each page's index and what was found when it is written."""
         writer = FORMATS[format][2](file, self.dpi)
         for index in indices:
             page = document.page(index)
@@ -67,10 +68,11 @@ class Conversion:
                 result = self.binarizer.run(page, max_pixels=self.max_pixels)
                 threads = self.binarizer.options.threads
                 pixels: Pixels = normalized(result, threads) if self.keep_gray else result.ink
+                found = result.found
             dpi, times = page.dpi or writer.default_dpi, result.prepared.times
             writer.add(pixels, dpi and (dpi[0] * times, dpi[1] * times), page.description)
             del page, result, pixels  # before the next one is read
-            yield index
+            yield index, found
         writer.close()
 
     def digest(self, format: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import OutputError, SauvolanetError
 from .folders import Row, open_folder
-from .worker import BatchSettings, Task, Tell, Worker, failed_together
+from .worker import BatchSettings, Task, Tell, Worker, failed_row, failed_together
 
 # settings, root, journal, earlier, threads, hash of the options
 _Setup = tuple[BatchSettings, str, "str | None", "Sequence[str] | None", int, str]
@@ -94,9 +94,7 @@ class _Process:
         item = self.task.item
         why = f"the worker process died ({name}); out of memory? fewer --jobs may help"
         page = f"page {self.page} of " if (self.pages or 1) > 1 else ""
-        row: Row = {"input": item.input, "page": self.page, "pages": self.pages, "output": None, "status": "failed",
-                    "error": f"{page}{item.input}: {why}", "code": 1, "seconds": 0.0, "options": None, "model": None,
-                    "input_size": None, "input_time": None, "output_size": None}  # fmt: skip
+        row = failed_row(item.input, page=self.page, pages=self.pages, error=f"{page}{item.input}: {why}", code=1)
         return failed_together(row) if settings.many_pages else [row]
 
     def stop(self) -> None:

@@ -28,7 +28,7 @@ from . import stores
 from .batch import run_batch
 from .folders import STATE, Row, open_folder
 from .inputs import Item, find_items
-from .worker import BatchSettings, Tell
+from .worker import BatchSettings, Tell, failed_row
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -288,8 +288,6 @@ def rows_of_lost(plan: Plan, shard: int) -> list[Row]:
     pages = Counter(input for input, _ in done)
     finished = {row["input"] for row in done.values() if pages[row["input"]] == row["pages"]}
     why = "its shard ended several workers; out of memory? run it with --shard to see"
-    failed = [{"input": item.input, "page": pages[item.input] + 1, "pages": None, "output": None, "status": "failed",
-               "code": 6, "error": f"{item.input}: {why}", "seconds": 0.0, "options": None, "model": None,
-               "input_size": None, "input_time": None, "output_size": None}
+    failed = [failed_row(item.input, page=pages[item.input] + 1, code=6, error=f"{item.input}: {why}")
               for item in plan.items(shard) if item.input not in finished]  # fmt: skip
     return [*done.values(), *failed]

@@ -1,13 +1,14 @@
 """The work on one document of a batch: its pages are converted, skipped where they are finished, or reported as bad.
 
 A row: input, page, pages, output (below the output folder), status (done, skipped, failed, or planned in a dry run),
-error, code (exit code of the error), seconds, options (hash), model, and what tells later that the page is finished:
-input_size, input_time, output_size.
+error, code (exit code of the error), seconds, options (hash), model, found (what the page tells, see
+`sauvolanet.page.found`), and what tells later that the page is finished: input_size, input_time, output_size.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,6 +58,7 @@ class Finished(NamedTuple):
     pages: int
     output_size: int
     circumstances: int  # hash of input, its size and time, and options
+    found: str  # what the page tells, as JSON
 
 
 class Task(NamedTuple):
@@ -91,9 +93,7 @@ class Worker:
     def run(self, task: Task) -> Iterator[Row]:
         """The rows of an item's pages. Raises only what would stop every further page, too."""
         item = task.item
-        row: Row = {"input": item.input, "page": task.first, "pages": None, "output": None, "status": "failed",
-                    "error": None, "code": None, "seconds": 0.0, "options": self.hash, "model": self.binarizer.name,
-                    "input_size": None, "input_time": None, "output_size": None}  # fmt: skip
+        row = failed_row(item.input, page=task.first, options=self.hash, model=self.binarizer.name)
         try:
             if item.problem:
                 raise UnreadablePage(item.problem)
@@ -143,7 +143,7 @@ class Worker:
             if old is None or old.circumstances != _circumstances(row) or self.folder.size(name) != old.output_size:
                 return []
             rows.append({**row, "page": page, "pages": old.pages, "output": name, "status": "skipped",
-                         "output_size": old.output_size})  # fmt: skip
+                         "found": json.loads(old.found), "output_size": old.output_size})  # fmt: skip
         return rows
 
     def in_own_file(self, task: Task, document: Document, row: Row) -> list[Row]:
@@ -188,9 +188,9 @@ class Worker:
                     begin = time.perf_counter()
                     yield number - 1
 
-            for index in self.conversion.write(document, indices(), file, self.settings.format):
+            for index, found in self.conversion.write(document, indices(), file, self.settings.format):
                 seconds = round(time.perf_counter() - begin, 4)
-                rows.append({**row, "page": index + 1, "status": "done", "seconds": seconds})
+                rows.append({**row, "page": index + 1, "status": "done", "seconds": seconds, "found": found.to_json()})
             return rows
 
         return self.folder.write(row["output"], fill)
@@ -239,6 +239,13 @@ def spoken_name(location: str) -> str:
     return "standard input" if location == "-" else location
 
 
+def failed_row(input: str, **known: Any) -> Row:
+    """A row with all its keys, of a page that has failed unless more is known."""
+    return {"input": input, "page": 1, "pages": None, "output": None, "status": "failed", "error": None, "code": None,
+            "seconds": 0.0, "options": None, "model": None, "found": None, "input_size": None, "input_time": None,
+            "output_size": None, **known}  # fmt: skip
+
+
 def failed_together(failed: Row, why: str | None = None) -> list[Row]:
     """A failed page and the others of its document, whose one file is not written without it."""
     why = why or f"{spoken_name(failed['input'])}: not written: page {failed['page']} failed"
@@ -264,7 +271,9 @@ def note_finished(known: Known, folder: Folder, earlier: Sequence[str] | None, s
         if row.get("status") not in ("done", "skipped") or not row["output"].endswith(settings.suffix):
             continue
         item, page, pages = row["output"].removesuffix(settings.suffix), row["page"], row["pages"]
-        finished = Finished(pages, row["output_size"], _circumstances(row))
+        found = row.get("found")
+        told = json.dumps(found if isinstance(found, dict) else None)  # journals of old know nothing of it
+        finished = Finished(pages, row["output_size"], _circumstances(row), told)
         if pages == 1:
             known[item] = finished
             continue

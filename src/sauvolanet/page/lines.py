@@ -95,21 +95,22 @@ class Rules(NamedTuple):
 def find(ink: Ink) -> Rules:
     """The rules in the ink (bool, True = ink) of a page."""
     pages, eights = (ink, ink.T), _eights(ink)
-    chains: list[Iterable[_Chain]] = [list(_chains(full, SHAPE)) for full in eights]
+    chains = _long_chains(eights)
     if not any(chains):
         return Rules()
     letters = letter_height(ink)
-    long: list[dict[tuple[int, int], Rule]] = []
-    for page, some in zip(pages, chains, strict=True):
-        least = min(LETTERS * letters, PART * page.shape[1])
-        tried = {c.key: _rule(page, c, SHAPE) for c in some if c.length >= least - 2 * _EIGHT}
-        long.append({key: rule for key, rule in tried.items() if rule is not None and len(rule.middle) >= least})
+    long = _long_rules(pages, chains, letters)
     found = []
     for page, full, same, crossing in zip(pages, eights, long, long[::-1], strict=True):
         some = _chains(full, BETWEEN_SHAPE) if len(crossing) > 1 else ()
         short = (_rule(page, c, BETWEEN_SHAPE) for c in some if c.length >= BETWEEN * letters and c.key not in same)
         found.append((*same.values(), *(r for r in short if r is not None and _between(r, crossing.values()))))
     return Rules(*found)
+
+
+def count_long(ink: Ink, letters: int) -> int:
+    """How many rules in the ink (bool, True = ink) are long by themselves. letters : how many rows a letter has."""
+    return sum(len(rules) for rules in _long_rules((ink, ink.T), _long_chains(_eights(ink)), letters))
 
 
 # --- finding ---
@@ -121,6 +122,21 @@ def _eights(ink: Ink) -> tuple[Ink, Ink]:
     across = np.ascontiguousarray(ink[:, :width]).view(np.uint64) == _FULL
     down = np.logical_and.reduce(ink[:height].reshape(height // _EIGHT, _EIGHT, ink.shape[1]), axis=1)
     return across, np.ascontiguousarray(down.T)
+
+
+def _long_chains(eights: tuple[Ink, Ink]) -> list[list[_Chain]]:
+    """What may be long rules at first sight, across and down."""
+    return [list(_chains(full, SHAPE)) for full in eights]
+
+
+def _long_rules(pages: tuple[Ink, Ink], chains: list[list[_Chain]], letters: int) -> list[dict[tuple[int, int], Rule]]:
+    """Those of the chains across and down that are rules and long enough, by their keys."""
+    long = []
+    for page, some in zip(pages, chains, strict=True):
+        least = min(LETTERS * letters, PART * page.shape[1])
+        tried = {c.key: _rule(page, c, SHAPE) for c in some if c.length >= least - 2 * _EIGHT}
+        long.append({key: rule for key, rule in tried.items() if rule is not None and len(rule.middle) >= least})
+    return long
 
 
 class _Chain(NamedTuple):

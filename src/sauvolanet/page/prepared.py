@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..core.arrays import Gray
 from .numbers import PageNumbers
-from .reading import PaperLevel, Read, Reading
+from .reading import PaperLevel, Read, Reading, usual_stroke
 
 
 @dataclass(frozen=True)
@@ -32,3 +32,8 @@ class Prepared:
     def paper(self) -> PaperLevel:
         """How light the paper is, place by place."""
         return Reading().paper_level(self.gray) if self.read is None else self.read.paper
+
+    @property
+    def stroke(self) -> float:
+        """How wide strokes are, in pixels; 0 where nothing tells."""
+        return usual_stroke(self.gray, self.numbers.body.otsu()) if self.read is None else self.read.stroke

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 from collections.abc import AsyncIterator, Callable
 from functools import lru_cache
@@ -25,6 +26,7 @@ from ..api import explain
 from ..errors import SauvolanetError, UnknownName
 from ..files.apart import start_child
 from ..options import Option
+from ..page.found import Found
 from .describe import methods_json, openapi
 from .guard import Guard
 from .jobs import Job, Jobs
@@ -39,6 +41,7 @@ EXAMPLES = {"letter": "An old letter: stains, show-through, uneven light",
             "typescript": "Typewriting, unevenly inked"}  # fmt: skip
 _CHUNK = 256 * 1024
 _JOB = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_NAMED = 500  # pages that a header names at most: proxies refuse long ones
 _JOB_MEANT = "job takes 8 to 64 letters, digits, - and _"
 
 Work = Callable[[Upload, Order, Limits, Job], Result]
@@ -137,6 +140,18 @@ async def _answer(
         return _FileResponse(result, stack.pop_all())
 
 
+def _told(found: dict[int, Found]) -> dict[str, str]:
+    """Headers that say what was found on the one page of an answer, and which of its pages a person should look at."""
+    told = {}
+    if len(found) == 1:
+        told["Sauvolanet-Found"] = json.dumps(next(iter(found.values())).to_json())
+    pages = [str(page) for page, one in found.items() if one.look]
+    if pages:
+        more = ["..."] if len(pages) > _NAMED else []
+        told["Sauvolanet-Look"] = ", ".join([*pages[:_NAMED], *more])
+    return told
+
+
 class _FileResponse(Response):
     """A result in pieces; frees everything at its end, which comes soon for a client that takes none (`patient_for`)."""
 
@@ -144,7 +159,7 @@ class _FileResponse(Response):
         self.result, self.stack = result, stack
         self.length = result.file.seek(0, io.SEEK_END) or result.file.tell()
         result.file.seek(0)
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(result.name)}"}
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(result.name)}", **_told(result.found)}
         super().__init__(None, 200, headers, result.media)
         self.headers["Content-Length"] = str(self.length)
 

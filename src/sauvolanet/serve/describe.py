@@ -17,6 +17,11 @@ _MEANING = {400: "A field, a parameter or its value is not understood", 401: "Th
             422: "The file is damaged", 503: "The queue is full; Retry-After says when to try again",
             504: "The work took too long"}  # fmt: skip
 
+_HEADERS = {
+    "Sauvolanet-Found": "What was found on the page, as a JSON object; only where the answer is one page",
+    "Sauvolanet-Look": "The numbers of the pages that a person should look at, with commas; without it there are none",
+}
+
 
 def option_json(option: Option) -> dict[str, Any]:
     """A declaration for the page's controls."""
@@ -87,9 +92,15 @@ def openapi(models: dict[str, str], token: bool) -> dict[str, Any]:
     job = {"name": "job", "in": "query", "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{8,64}$"},
            "description": "A name of your choice under which /v1/progress tells how far the request is."}  # fmt: skip
 
-    def post(summary: str, options: tuple[Option, ...], media: list[str]) -> dict[str, Any]:
+    def post(
+        summary: str, options: tuple[Option, ...], media: list[str], headers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         binary = {"schema": {"type": "string", "format": "binary"}}
-        answer = {"description": "The result", "content": dict.fromkeys(media, binary)}
+        answer: dict[str, Any] = {"description": "The result", "content": dict.fromkeys(media, binary)}
+        if headers:
+            answer["headers"] = {
+                name: {"description": text, "schema": {"type": "string"}} for name, text in headers.items()
+            }
         form = {"required": True, "content": {"multipart/form-data": {"schema": _form(options, models)}}}
         return {
             "post": {
@@ -113,7 +124,7 @@ def openapi(models: dict[str, str], token: bool) -> dict[str, Any]:
         "info": {"title": "sauvolanet", "version": __version__,
                  "description": "Document binarization: black ink on white paper. Nothing is kept after the response."},
         "paths": {
-            "/v1/binarize": post("A document in black and white", BINARIZE, list(MEDIA.values())),
+            "/v1/binarize": post("A document in black and white", BINARIZE, list(MEDIA.values()), _HEADERS),
             "/v1/explain": post("How one page was decided: a zip of PNGs and meta.json", SHAPES, ["application/zip"]),
             "/v1/methods": get("Models, methods, options and limits"),
             "/v1/progress/{job}": get("How far a request is", {**job, "in": "path", "required": True}),

@@ -7,7 +7,7 @@ import json
 import tempfile
 import zipfile
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ..files.convert import DPI, FORMAT, KEEP_GRAY, Conversion
 from ..files.read import Document, Patience
 from ..files.write import FORMATS
 from ..options import CHANNEL, DESPECKLE, INVERT, LINES, QUALITY, STRENGTH, VERB_OPTIONS, Option, validate
+from ..page.found import Found
 from ..page.strength import Edges
 from ..pipeline import DEFAULT_MODEL, Selection
 from ..show.explanation import choice_colours
@@ -46,6 +47,7 @@ class Result:
     file: IO[bytes]
     media: str
     name: str
+    found: dict[int, Found] = field(default_factory=dict)  # by page, from 1
 
     def close(self) -> None:
         self.file.close()
@@ -127,8 +129,8 @@ def binarize_upload(upload: Upload, order: Order, limits: Limits, job: Job) -> R
 
         result = Result(_temporary(), MEDIA[chosen], PurePath(upload.name).stem + suffix)
         try:
-            for _ in conversion.write(document, pages, result.file, chosen, watch):
-                pass
+            for index, found in conversion.write(document, pages, result.file, chosen, watch):
+                result.found[index + 1] = found
         except BaseException:
             result.close()
             raise
@@ -177,6 +179,7 @@ def explain_upload(upload: Upload, order: Order, limits: Limits, job: Job) -> Re
             "channel": prepared.channel,
             "blank": prepared.blank,
             "levels": prepared.numbers.levels(),
+            "found": result.found.to_json(),
         }
         meta |= {"choices": choices, "surface": surface is not None, "view": "view.png" in pictures}
         if surface is not None:

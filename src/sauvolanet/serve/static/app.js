@@ -136,6 +136,8 @@ async function showBoth() {
   $("page-text").textContent = `${meta.page} / ${meta.pages}`;
   $("page-back").disabled = meta.page <= 1;
   $("page-on").disabled = meta.page >= meta.pages;
+  $("look").hidden = !meta.found.look.length;
+  $("look").textContent = `Look at this page yourself: ${meta.found.look.join(", ")}.`;
   $("strength").disabled = !meta.surface;
   $("strength-help").hidden = meta.surface;
   $("strength-help").textContent = "This method gives ink without a threshold, so there is no strength to change.";
