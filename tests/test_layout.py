@@ -109,8 +109,6 @@ NEEDS = {name: needs(name) for name in MODULES}
 def test_the_graph_is_seen_whole() -> None:
     """One import of each kind, so that the tests below cannot pass because they see nothing."""
     assert "sauvolanet.core.windows" in NEEDS["sauvolanet.classic.nick"]  # from ..core.windows import …
-    assert "sauvolanet.classic.su_kernels" in NEEDS["sauvolanet.classic.su"]  # compiled("…")
-    assert "sauvolanet.classic.edge_kernels" in NEEDS["sauvolanet.classic.edges"]  # a constant
     assert "sauvolanet.score.evaluation" in NEEDS["sauvolanet"]  # a table
     assert "sauvolanet.cli.train" in NEEDS["sauvolanet.cli"]  # put together
     assert "sauvolanet.train.loop" in NEEDS["sauvolanet.cli.train"]  # inside a function
@@ -172,7 +170,7 @@ def test_types_are_checked_everywhere_but_in_kernels() -> None:
 def test_nothing_is_written_twice() -> None:
     """No run of eight equal lines, blank ones left out, stands at two places of the sources."""
     first: dict[tuple[str, ...], str] = {}
-    for path in sorted(p for p in ROOT.rglob("*") if p.suffix in {".py", ".js", ".css", ".html"}):
+    for path in sorted(p for p in ROOT.rglob("*") if p.suffix in {".py", ".js", ".css", ".html", ".cpp", ".h"}):
         lines = [(n, line.strip()) for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)]
         lines = [(n, line) for n, line in lines if line]
         for at in range(len(lines) - 7):
@@ -225,7 +223,8 @@ def test_weights_and_all_other_data_are_in_the_wheel() -> None:
     if listed.returncode:
         pytest.skip("not a git checkout")
     patterns = SETTINGS["tool"]["setuptools"]["package-data"]["sauvolanet"]
-    data = [PurePath(name).relative_to("src/sauvolanet") for name in listed.stdout.splitlines() if name[-3:] != ".py"]
+    paths = [PurePath(name).relative_to("src/sauvolanet") for name in listed.stdout.splitlines()]
+    data = [path for path in paths if path.suffix != ".py" and not path.is_relative_to("core/native")]
     assert PurePath("models/swift.npz") in data
     assert [path for path in data if not any(path.match(pattern) for pattern in patterns)] == []
 
@@ -239,7 +238,23 @@ def test_the_project_speaks_of_itself_alone() -> None:
     for name in listed.stdout.splitlines():
         path = REPOSITORY / name
         if (
-            path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cff", ".sh", ".js", ".css", ".html", ".csv"}
+            path.suffix
+            in {
+                ".py",
+                ".cpp",
+                ".h",
+                ".md",
+                ".toml",
+                ".yml",
+                ".txt",
+                ".json",
+                ".cff",
+                ".sh",
+                ".js",
+                ".css",
+                ".html",
+                ".csv",
+            }
             and path.is_file()
         ):
             found = forbidden.search(path.read_text(encoding="utf-8"))

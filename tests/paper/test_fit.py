@@ -29,7 +29,7 @@ def test_loss_of_one_pixel_by_hand():
 @pytest.mark.parametrize("soft", [1.0, 0.01])
 def test_kernel_equals_numpy(soft, level):
     pixels = some_pixels()
-    sums = np.zeros(6)
+    sums = np.empty(6)
     native().hinge(pixels.gray, pixels.mean, pixels.product, pixels.ink, pixels.weight, 0.75, 0.9, ALPHA, soft, sums)
     assert sums == pytest.approx(hinge_numpy(pixels, 0.75, 0.9, soft), rel=1e-5)
 

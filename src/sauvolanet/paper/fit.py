@@ -52,7 +52,7 @@ def _hinge(pixels: Pixels, point: npt.NDArray[np.float64], soft: float) -> npt.N
     kernels = native()
     if kernels is None:
         return hinge_numpy(pixels, a, b, soft)
-    sums = np.zeros(6)
+    sums = np.empty(6)
     kernels.hinge(pixels.gray, pixels.mean, pixels.product, pixels.ink, pixels.weight, a, b, ALPHA, soft, sums)
     return sums
 

@@ -41,10 +41,14 @@ static void exchange_rows(View<const std::uint8_t, 1> in, View<const std::uint8_
 template <class Sum>
 static void accumulate(const Sum *sums, const Sum *squares, Index width, Sum *__restrict p, Sum *__restrict q) {
     Sum running_p = p[0] = 0, running_q = q[0] = 0;
-    for (Index x = 0; x < width; x++) {
+    const auto step = [&](Index x) {
         p[x + 1] = running_p += sums[x];
         q[x + 1] = running_q += squares[x];
-    }
+    };
+    Index x = 0;
+    for (; x + 8 <= width; x += 8)
+        for (int i = 0; i < 8; i++) step(x + i);
+    for (; x < width; x++) step(x);
 }
 
 template <class Kind, class Sum>
