@@ -1,21 +1,13 @@
 // Convolutions on (H, W, C) float32 arrays: the heart of both the runtime and the trainer.
 //
 // A group of 8, 16 or 24 output channels of several neighbouring pixels is held in registers while all taps and input
-// channels pass by. A tap that lies beyond the page is left out. The truth is `convolve_numpy` in net/run.py.
-
-#include <algorithm>
-#include <utility>
+// channels pass by. The truth is `convolve_numpy` in net/run.py.
 
 #include "bind.h"
 #include "lanes.h"
+#include "walk.h"
 
 namespace sauvolanet::LEVEL {
-
-constexpr Index STRIP = 40000;  // numbers in the rows of a strip that its taps span, 160 KB
-
-struct Tap {
-    Index x, w;  // where its input lies from the pixel, and its weights in those of the group
-};
 
 // How many pixels of a group of 8, 16 or 24 outputs fit into the registers.
 #if defined(__AVX512F__)
@@ -26,15 +18,15 @@ constexpr int PIXELS[] = {8, 6, 4};
 constexpr int PIXELS[] = {5, 3, 2};
 #endif
 
-struct Group {  // of output channels
+struct Group {
+    const Part &part;
     Index inputs;
     const float *w, *bias;
     Index step;  // from pixel to pixel of the result
     bool relu;
 };
 
-template <int pixels, int eights>
-static void convolve_block(const Group &group, const Tap *taps, int count, const float *x, float *y) {
+template <int pixels, int eights> static void convolve_block(const Group &group, const float *x, float *y) {
     constexpr int wide = 8 * eights / WIDE, rest = 8 * eights % WIDE / 8;  // vectors of outputs
     const Index inputs = group.inputs;
     Lanes<WIDE> a[pixels][wide + 1];
@@ -45,8 +37,8 @@ static void convolve_block(const Group &group, const Tap *taps, int count, const
         for (int v = 0; v < wide; v++) a[p][v] = load<WIDE>(group.bias + v * WIDE);
         if (rest) b[p] = load<8>(group.bias + wide * WIDE);
     }
-    for (int t = 0; t < count; t++) {
-        const float *at = x + taps[t].x, *w = group.w + taps[t].w;
+    for (int t = 0; t < group.part.count; t++) {
+        const float *at = x + group.part.taps[t].x, *w = group.w + group.part.taps[t].number * inputs * 8 * eights;
         for (Index c = 0; c < inputs; c++, at++, w += 8 * eights) {
 #pragma GCC unroll 12
             for (int p = 0; p < pixels; p++) {
@@ -67,62 +59,22 @@ static void convolve_block(const Group &group, const Tap *taps, int count, const
     }
 }
 
-using Block = void (*)(const Group &, const Tap *, int, const float *, float *);
-
-template <int eights, int... less> static Block block_of(Index pixels, std::integer_sequence<int, less...>) {
-    static constexpr Block all[] = {convolve_block<less + 1, eights>...};
-    return all[pixels - 1];
-}
-
-// Columns first … last − 1 of a row, dealt evenly to blocks.
-template <int eights>
-static void convolve_columns(const Group &group, const Tap *taps, int count, Index first, Index last, const float *x,
-                             float *y) {
-    constexpr int most = PIXELS[eights - 1];
-    const Index blocks = (last - first + most - 1) / most;
-    for (Index i = 0; i < blocks; i++) {
-        const Index a = first + (last - first) * i / blocks, b = first + (last - first) * (i + 1) / blocks;
-        const Block block = block_of<eights>(b - a, std::make_integer_sequence<int, most>());
-        block(group, taps, count, x + a * group.inputs, y + a * group.step);
-    }
-}
-
 // Rows y0 … y1 − 1 of the convolution of x (H, W, inputs) into y (H, W, outputs); w : see `pack` in net/run.py.
 //
-// size : 1 or 3. dilation : distance of the taps. x and y are contiguous. The page is walked in strips of columns whose
-// rows stay in the second cache.
+// size : 1 or 3. dilation : distance of the taps. x and y are contiguous.
 static void convolve(View<const float, 3> x, View<const float, 1> w, View<const float, 1> bias, View<float, 3> y, Index y0,
                      Index y1, Index size, Index dilation, bool relu) {
-    const Index height = x.shape[0], width = x.shape[1], inputs = x.shape[2], outputs = bias.shape[0];
-    const Index half = size / 2, reach = half * dilation;
-    const Index strips = std::max<Index>(1, std::min(width * inputs * (2 * reach + 1) / STRIP, width / 32));
-    // the columns between two of these have the same taps on the page
-    const Index cuts[] = {0, std::min(reach, std::max<Index>(width - reach, 0)), std::max(std::min(reach, width), width - reach), width};
-    for (Index strip = 0; strip < strips; strip++) {
-        const Index left = width * strip / strips, right = width * (strip + 1) / strips;
-        for (Index i = y0; i < y1; i++) {
-            for (int part = 0; part < 3; part++) {
-                const Index first = std::max(left, cuts[part]), last = std::min(right, cuts[part + 1]);
-                if (first >= last) continue;
-                for (Index from = 0; from < outputs;) {
-                    const Index many = from == 0 && outputs % 16 ? std::min<Index>(outputs, 24) : 16;
-                    Tap taps[9];
-                    int count = 0;
-                    for (Index a = -half; a <= half; a++)
-                        for (Index b = -half; b <= half; b++) {
-                            const Index row = i + a * dilation, column = first + b * dilation;
-                            if (row >= 0 && row < height && column >= 0 && column < width)
-                                taps[count++] = {(a * width + b) * dilation * inputs,
-                                                 ((a + half) * size + b + half) * inputs * many};
-                        }
-                    const Group group = {inputs, w.data + from * size * size * inputs, bias.data + from, outputs, relu};
-                    const auto columns = many == 8 ? convolve_columns<1> : many == 16 ? convolve_columns<2> : convolve_columns<3>;
-                    columns(group, taps, count, first, last, x.data + i * width * inputs, y.data + i * width * outputs + from);
-                    from += many;
-                }
-            }
-        }
-    }
+    const Index width = x.shape[1], inputs = x.shape[2], outputs = bias.shape[0];
+    walk(x.shape[0], width, inputs, outputs, size, dilation, y0, y1, 40000, [&](const Part &part) {
+        const Group group = {part, inputs, w.data + part.output * size * size * inputs, bias.data + part.output, outputs, relu};
+        const float *from = x.data + part.row * width * inputs;
+        float *to = y.data + part.row * width * outputs + part.output;
+        with_outputs(part.outputs, [&](auto eights) {
+            by_blocks<PIXELS[eights - 1]>(part.first, part.last, [&](Index at, auto pixels) {
+                convolve_block<pixels, eights>(group, from + at * inputs, to + at * outputs);
+            });
+        });
+    });
 }
 
 // Rows y0 … y1 − 1 of the maximum of each two by two cells.

@@ -12,7 +12,7 @@
 
 #include "view.h"
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
@@ -36,16 +36,17 @@ template <class T, int N> struct VectorOf {
 };
 template <int N> using Lanes = typename VectorOf<float, N>::type;
 template <int N> using Whole = typename VectorOf<std::int32_t, N>::type;
+template <int N> using Bytes = typename VectorOf<std::uint8_t, N>::type;
 
 template <int N> inline Whole<N> truncated(Lanes<N> a) { return __builtin_convertvector(a, Whole<N>); }
 template <int N> inline Lanes<N> as_float(Whole<N> a) { return __builtin_convertvector(a, Lanes<N>); }
+template <int N> inline Bytes<N> as_bytes(Whole<N> a) { return __builtin_convertvector(a, Bytes<N>); }
 
+// The numbers of two vectors, one behind the other, in another order.
 #if defined(__clang__)
-template <int... order> inline Lanes<8> picked(Lanes<8> a, Lanes<8> b) { return __builtin_shufflevector(a, b, order...); }
+template <int... order, class V> inline V picked(V a, V b) { return __builtin_shufflevector(a, b, order...); }
 #else
-template <int... order> inline Lanes<8> picked(Lanes<8> a, Lanes<8> b) {
-    return __builtin_shuffle(a, b, Whole<8>{order...});
-}
+template <int... order, class V> inline V picked(V a, V b) { return __builtin_shuffle(a, b, Whole<sizeof...(order)>{order...}); }
 #endif
 
 #else  // no vectors: arrays of the same behaviour
@@ -78,6 +79,7 @@ template <class T, int N> struct VectorOf {
 };
 template <int N> using Lanes = VectorOf<float, N>;
 template <int N> using Whole = VectorOf<std::int32_t, N>;
+template <int N> using Bytes = VectorOf<std::uint8_t, N>;
 
 template <int N> inline Whole<N> truncated(Lanes<N> a) {
     Whole<N> out;
@@ -89,8 +91,14 @@ template <int N> inline Lanes<N> as_float(Whole<N> a) {
     for (int i = 0; i < N; i++) out[i] = static_cast<float>(a[i]);
     return out;
 }
-template <int... order> inline Lanes<8> picked(Lanes<8> a, Lanes<8> b) {
-    return {{(order < 8 ? a[order % 8] : b[order % 8])...}};
+template <int N> inline Bytes<N> as_bytes(Whole<N> a) {
+    Bytes<N> out;
+    for (int i = 0; i < N; i++) out[i] = static_cast<std::uint8_t>(a[i]);
+    return out;
+}
+template <int... order, class V> inline V picked(V a, V b) {
+    constexpr int count = sizeof...(order);
+    return {{(order < count ? a[order % count] : b[order % count])...}};
 }
 
 #endif
@@ -152,6 +160,14 @@ template <int N> inline Lanes<N> larger(Lanes<N> a, Lanes<N> b) {
     return a > b ? a : b;
 #else
     return Lanes<N>::each(a, b, [](float x, float y) { return x > y ? x : y; });
+#endif
+}
+
+template <int N> inline Lanes<N> smaller(Lanes<N> a, Lanes<N> b) {
+#if defined(__GNUC__)
+    return a < b ? a : b;
+#else
+    return Lanes<N>::each(a, b, [](float x, float y) { return x < y ? x : y; });
 #endif
 }
 
