@@ -122,7 +122,8 @@ def _code(*rooms: str) -> str:
     digest = hashlib.sha256()
     for room in rooms:
         path = _PACKAGE / room
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.exists() else []:
+        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in {".py", ".cpp", ".h"})
+        for file in files:
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
