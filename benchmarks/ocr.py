@@ -14,17 +14,11 @@ image and settings, so that a new model costs only its own rows. Table and pictu
 from __future__ import annotations
 
 import argparse
-import hashlib
-import io
 import json
 import os
-import re
-import subprocess
 import sys
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,50 +26,16 @@ import numpy as np
 from PIL import Image
 
 from sauvolanet.api import Binarizer, normalize
-from sauvolanet.core.atomic import atomic
+from sauvolanet.errors import SauvolanetError
+from sauvolanet.panel.ocr import PADDINGS, Scan, check, padded, read, scans, version
 from sauvolanet.pipeline import DEFAULT_MODEL
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tools"))
 from marks import put_between  # noqa: E402
 
-PADDINGS = (0, 7, 15)
 FEW = 4  # pages; a bootstrap over fewer knows nothing
 SAME = 0.01  # differences of one page below this are noise
-_ALIKE = str.maketrans({**dict.fromkeys("⸗‐‑¬—–", "-"), **dict.fromkeys("’‘‚", "'"), **dict.fromkeys("“”„»«", '"'),
-                        "ſ": "s", "ꝛ": "r", "…": "...", "\u0364": ""})  # fmt: skip
-
-
-def normalise(text: str, fold: bool = False) -> str:
-    """The text as it is compared: NFC, one form of each dash, quote and s, single spaces; without case if ``fold``.
-
-    >>> normalise("Waſ⸗\\n ſer  „gut“")
-    'Was- ser "gut"'
-    """
-    text = re.sub(r"\s+", " ", unicodedata.normalize("NFC", text).translate(_ALIKE)).strip()
-    return text.casefold() if fold else text
-
-
-def distance(a: str, b: str) -> int:
-    """Levenshtein distance: the least number of insertions, deletions and substitutions.
-
-    >>> distance("kitten", "sitting"), distance("", "abc"), distance("same", "same")
-    (3, 3, 0)
-    """
-    column = np.array([ord(c) for c in b], np.int32)
-    steps = np.arange(len(b) + 1)
-    row = steps.copy()
-    for i, letter in enumerate(a, 1):
-        row[1:] = np.minimum(row[1:] + 1, row[:-1] + (column != ord(letter)))
-        row[0] = i
-        row = np.minimum.accumulate(row - steps) + steps  # insertions, all at once
-    return int(row[-1])
-
-
-def errors(ocr: str, truth: str, fold: bool = False) -> tuple[int, int]:
-    """Distance between the compared texts, and the length of the truth; their ratio is the error rate."""
-    truth = normalise(truth, fold)
-    return distance(normalise(ocr, fold), truth), len(truth)
 
 
 @dataclass(frozen=True)
@@ -108,52 +68,13 @@ def rows(models: Sequence[str]) -> list[Row]:
     ]
 
 
-@lru_cache(maxsize=1)
-def tesseract_version() -> str:
-    try:
-        return subprocess.run(["tesseract", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    except OSError:
-        sys.exit("ocr.py: tesseract is not installed: apt install tesseract-ocr tesseract-ocr-{deu,fra,script-frak}")
-
-
-def read(image: Image.Image, dpi: int | None, page: dict[str, Any], row: Row, cache: Path) -> str:
-    """Tesseract's text of an image, from the cache where it is there."""
-    command = ["tesseract", "stdin", "stdout", "-l", page["tesseract_lang"]]
-    command += ["--dpi", str(dpi)] if dpi else []
-    for setting in row.settings:
-        command += ["-c", setting]
-    told = json.dumps([tesseract_version(), command, image.mode, image.size])
-    key = hashlib.sha256(told.encode() + image.tobytes()).hexdigest()[:32]
-    kept = cache / f"{key}.txt"
-    if kept.exists():
-        return kept.read_text(encoding="utf-8")
-    png = io.BytesIO()
-    image.save(png, "PNG", compress_level=1)
-    done = subprocess.run(
-        command, input=png.getvalue(), capture_output=True, env={**os.environ, "OMP_THREAD_LIMIT": "1"}
-    )
-    if done.returncode:
-        sys.exit(f"ocr.py: {page['id']}: tesseract failed: {done.stderr.decode(errors='replace').strip()}")
-    with atomic(kept) as file:
-        file.write(done.stdout)
-    return done.stdout.decode("utf-8")
-
-
-def padded(image: Image.Image, by: int) -> Image.Image:
-    """The image with its border pixels repeated ``by`` times on each side; what is written on it does not change."""
-    if not by:
-        return image
-    pixels = np.asarray(image)
-    return Image.fromarray(np.pad(pixels, [(by, by)] * 2 + [(0, 0)] * (pixels.ndim - 2), "edge"))
-
-
 @dataclass
 class Scores:
     """Distances per row, page and padding (NaN: not read yet) and the length of each page's truth."""
 
     labels: list[str]
     own: list[int]
-    pages: list[dict[str, Any]]
+    pages: list[Scan]
     distances: np.ndarray
     lengths: np.ndarray
 
@@ -172,58 +93,51 @@ class Scores:
         return np.nanmedian(self.distances, axis=2) / self.lengths
 
 
-def page_list(folder: Path) -> list[dict[str, Any]]:
+def in_turn(pages: Sequence[Scan]) -> list[Scan]:
     """The pages, one of each kind in turn, small ones first: a run that is stopped has seen every kind."""
-    try:
-        pages = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    except OSError as problem:
-        sys.exit(f"ocr.py: no pages in {folder}: {problem.strerror}; is SAUVOLANET_DATA the folder of the data?")
-    ranked = []
-    for kind in dict.fromkeys(p["kind"] for p in pages):
-        mine = sorted((p for p in pages if p["kind"] == kind), key=lambda p: p["width"] * p["height"])
-        ranked += list(enumerate(mine))
+    ranked: list[tuple[int, Scan]] = []
+    for kind in dict.fromkeys(p.kind for p in pages):
+        ranked += enumerate(sorted((p for p in pages if p.kind == kind), key=lambda p: p.pixels))
     return [page for _, page in sorted(ranked, key=lambda item: item[0])]
 
 
-def measure(folder: Path, wanted: Sequence[Row], paddings: Sequence[int], cache: Path, journal: Path) -> None:
+def measure(pages: Sequence[Scan], wanted: Sequence[Row], paddings: Sequence[int], cache: Path, journal: Path) -> None:
     """Read every page in every row and padding; the journal holds the distances of this run, newest last.
 
     An earlier run's journal stays until this one has read a page.
     """
     prepared: dict[tuple[str, str], Image.Image] = {}
-    pages, part = page_list(folder), journal.with_suffix(".part")
+    part = journal.with_suffix(".part")
     with part.open("w", encoding="utf-8") as lines:
         for by in paddings:  # one padding makes a table; the others make it steadier
-            for page in pages:
-                truth = (folder / page["text"]).read_text(encoding="utf-8")
-                with Image.open(folder / page["image"]) as opened:
-                    scan = opened.convert("L" if opened.mode == "L" else "RGB")
+            for page in in_turn(pages):
+                scan = page.load()
                 for row in wanted:
-                    if (row.label, page["id"]) not in prepared:
-                        prepared[row.label, page["id"]] = row.prepare(scan)
-                    image = prepared[row.label, page["id"]]
+                    if (row.label, page.id) not in prepared:
+                        prepared[row.label, page.id] = row.prepare(scan)
+                    image = prepared[row.label, page.id]
                     times = image.width // scan.width
-                    text = read(padded(image, by * times), page["dpi"] and page["dpi"] * times, page, row, cache)
-                    wrong, _ = errors(text, truth, bool(page.get("case_insensitive")))
-                    lines.write(json.dumps([row.label, row.own, page["id"], by, wrong]) + "\n")
+                    text = read(
+                        padded(image, by * times), page.language, page.dpi and page.dpi * times, row.settings, cache
+                    )
+                    lines.write(json.dumps([row.label, row.own, page.id, by, page.errors(text)[0]]) + "\n")
                 lines.flush()
                 if part.exists():
                     part.replace(journal)  # what is written further goes there
-                print(f"padding {by}: {page['id']}", file=sys.stderr, flush=True)
+                print(f"padding {by}: {page.id}", file=sys.stderr, flush=True)
 
 
-def collect(folder: Path, journal: Path) -> Scores:
+def collect(pages: Sequence[Scan], journal: Path) -> Scores:
     """What the journal holds, of the pages that every row has read."""
     told = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()] if journal.exists() else []
     own = {label: is_own for label, is_own, *_ in told}
-    pages = page_list(folder)
-    at = {page["id"]: j for j, page in enumerate(pages)}
+    pages = in_turn(pages)
+    at = {page.id: j for j, page in enumerate(pages)}
     labels, paddings = list(own), sorted({by for *_, by, _ in told})
     distances = np.full((len(labels), len(pages), len(paddings)), np.nan)
     for label, _, page, by, wrong in told:
         distances[labels.index(label), at[page], paddings.index(by)] = wrong
-    texts = [((folder / p["text"]).read_text(encoding="utf-8"), bool(p.get("case_insensitive"))) for p in pages]
-    lengths = np.array([len(normalise(text, fold)) for text, fold in texts])
+    lengths = np.array([page.errors("")[1] for page in pages])
     return Scores(labels, [i for i, label in enumerate(labels) if own[label]], pages, distances, lengths).finished()
 
 
@@ -258,13 +172,13 @@ def points(difference: np.ndarray) -> str:
 def report(scores: Scores, total: int) -> str:
     """The tables, and in words what the intervals allow to say, as Markdown."""
     rates = scores.rates()
-    kinds = list(dict.fromkeys(p["kind"] for p in scores.pages))
-    of = {kind: np.array([p["kind"] == kind for p in scores.pages]) for kind in kinds}
+    kinds = list(dict.fromkeys(p.kind for p in scores.pages))
+    of = {kind: np.array([p.kind == kind for p in scores.pages]) for kind in kinds}
     of["all"] = np.ones(len(scores.pages), bool)
     pooled = (rates * scores.lengths).sum(axis=1) / scores.lengths.sum()
     read_once = int(((~np.isnan(scores.distances[0])).sum(axis=1) == 1).sum())
     lines = [
-        f"Tesseract {tesseract_version()}, {len(scores.pages)} of {total} pages, {read_once} with one padding only and "
+        f"Tesseract {version()}, {len(scores.pages)} of {total} pages, {read_once} with one padding only and "
         f"{len(scores.pages) - read_once} with the median of several. "
         "Character error rates in percent, means over pages.",
         "",
@@ -301,13 +215,13 @@ def report(scores: Scores, total: int) -> str:
     for i in ours:
         change = rates[i] - rates[0]
         for word, chosen in (("Helps", change < -SAME), ("Hurts", change > SAME)):
-            names = [f"{scores.pages[j]['id']} ({100 * change[j]:+.1f})" for j in np.argsort(-abs(change)) if chosen[j]]
+            names = [f"{scores.pages[j].id} ({100 * change[j]:+.1f})" for j in np.argsort(-abs(change)) if chosen[j]]
             lines.append(f"- {word} against the page as it is by more than {100 * SAME:.0f} point, {scores.labels[i]}: "
                          f"{len(names)} of {len(change)} pages{': ' + ', '.join(names) if names else ''}.")  # fmt: skip
     lines += ["", "<details><summary>Every page</summary>", "", "| page | " + " | ".join(scores.labels) + " |",
               "|---|" + "---:|" * len(scores.labels)]  # fmt: skip
     for j, page in enumerate(scores.pages):
-        lines.append(f"| {page['id']} | " + " | ".join(percent(r) for r in rates[:, j]) + " |")
+        lines.append(f"| {page.id} | " + " | ".join(percent(r) for r in rates[:, j]) + " |")
     return "\n".join([*lines, "", "</details>"])
 
 
@@ -320,12 +234,12 @@ def picture(scores: Scores, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     rates = scores.rates()
-    kinds = list(dict.fromkeys(p["kind"] for p in scores.pages))
+    kinds = list(dict.fromkeys(p.kind for p in scores.pages))
     figure, axes = plt.subplots(figsize=(9, 0.62 * len(scores.labels) + 1))
     for at, rate in enumerate(rates[1:]):
         change = 100 * (rate - rates[0])
         for n, kind in enumerate(kinds):
-            mine = [j for j, p in enumerate(scores.pages) if p["kind"] == kind]
+            mine = [j for j, p in enumerate(scores.pages) if p.kind == kind]
             height = at - 0.12 + 0.4 * (n - len(kinds) / 2) / len(kinds)
             axes.scatter(change[mine], [height] * len(mine), s=12, alpha=0.7, color=f"C{n}",
                          label=kind if at == 0 else None)  # fmt: skip
@@ -352,17 +266,21 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "ocr-texts")
     parser.add_argument("--report", action="store_true", help="Read no page; report those of the newest run.")
     args = parser.parse_args()
-    folder = Path(os.environ.get("SAUVOLANET_DATA", ROOT.parent / "shared" / "data")) / "ocr"
+    pages = scans(os.environ.get("SAUVOLANET_DATA", ROOT.parent / "shared" / "data"))
+    check(pages)
     args.cache.mkdir(parents=True, exist_ok=True)
     journal = args.cache / "newest-run.jsonl"
     if not args.report:
-        measure(folder, rows(args.models), args.paddings, args.cache, journal)
-    scores = collect(folder, journal)
-    text = report(scores, len(page_list(folder)))
+        measure(pages, rows(args.models), args.paddings, args.cache, journal)
+    scores = collect(pages, journal)
+    text = report(scores, len(pages))
     picture(scores, ROOT / "docs" / "images" / "ocr-error-rates.svg")
     put_between(ROOT / "docs" / "ocr.md", "results", text)
     print(text)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except SauvolanetError as problem:
+        sys.exit(f"ocr.py: {problem}")

@@ -18,12 +18,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pypdfium2 as pdfium
 
-from ocr import ROOT, errors, page_list, percent, put_between, tesseract_version
+from ocr import ROOT, percent, put_between
+from sauvolanet.panel import ocr
 from sauvolanet.pipeline import DEFAULT_MODEL
 
 WAYS: dict[str, list[str]] = {
@@ -69,9 +69,9 @@ def run(program: str, flags: list[str], scan: Path, target: Path) -> None:
         sys.exit(f"ocrmypdf.py: {' '.join(command)}: exit code {done.returncode}: {told[-1]}")
 
 
-def report(pages: list[dict[str, Any]], rates: dict[str, list[float]], sizes: dict[str, int], told: str) -> str:
+def report(pages: list[ocr.Scan], rates: dict[str, list[float]], sizes: dict[str, int], told: str) -> str:
     """The table as Markdown; the first entry of ``sizes`` is the scan's."""
-    lines = [told, "", "| | bytes | error rate, mean | " + " | ".join(p["id"] for p in pages) + " |",
+    lines = [told, "", "| | bytes | error rate, mean | " + " | ".join(p.id for p in pages) + " |",
              "|---|---:|---:|" + "---:|" * len(pages)]  # fmt: skip
     for name, size in sizes.items():
         cells = [percent(sum(rates[name]) / len(pages)), *map(percent, rates[name])] if name in rates else []
@@ -91,14 +91,13 @@ def main() -> None:
         if not shutil.which(program):
             sys.exit(f"ocrmypdf.py: {program} is not installed")
     version = subprocess.run([args.ocrmypdf, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    folder = Path(os.environ.get("SAUVOLANET_DATA", ROOT.parent / "shared" / "data")) / "ocr"
-    pages = [p for p in page_list(folder) if p["tesseract_lang"] == args.language]
-    pages = sorted(pages, key=lambda p: p["width"] * p["height"])[: args.pages]
-    truths = [(folder / p["text"]).read_text(encoding="utf-8") for p in pages]
+    data = os.environ.get("SAUVOLANET_DATA", ROOT.parent / "shared" / "data")
+    pages = [scan for scan in ocr.scans(data) if scan.language == args.language]
+    pages = sorted(pages, key=lambda scan: scan.pixels)[: args.pages]
     rates: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as made:
         scan = Path(made, "scan.pdf")
-        make_scan([folder / p["image"] for p in pages], args.dpi, scan)
+        make_scan([page.image for page in pages], args.dpi, scan)
         sizes = {"the scan": scan.stat().st_size}
         for name, flags in WAYS.items():
             found = []
@@ -116,12 +115,10 @@ def main() -> None:
                 sys.exit(f"ocrmypdf.py: {name}: threads and processes give different texts")
             if not all(np.array_equal(a, b) for a, b in zip(seen, seen_again, strict=True)):
                 sys.exit(f"ocrmypdf.py: {name}: threads and processes give different page images")
-            rates[name] = []
-            for page, truth, text in zip(pages, truths, read, strict=True):
-                wrong, length = errors(text, truth, bool(page.get("case_insensitive")))
-                rates[name].append(wrong / length)
+            each = (page.errors(text) for page, text in zip(pages, read, strict=True))
+            rates[name] = [wrong / length for wrong, length in each]
     told = (
-        f"OCRmyPDF {version}, Tesseract {tesseract_version()}, jbig2enc {'in use' if shutil.which('jbig2') else 'absent'}, "
+        f"OCRmyPDF {version}, Tesseract {ocr.version()}, jbig2enc {'in use' if shutil.which('jbig2') else 'absent'}, "
         f"default model ({DEFAULT_MODEL}), {len(pages)} pages at {args.dpi} dpi, {args.jobs} jobs. "
         "Character error rates of the text layer (`pdftotext -raw`) in percent, one reading each. "
         "In every way threads and processes gave the same text and the same page images."

@@ -13,6 +13,8 @@ import pypdfium2 as pdfium
 import pytest
 from PIL import Image
 
+from sauvolanet.panel import Scan
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -29,27 +31,22 @@ def ocr() -> ModuleType:
     return load("ocr")
 
 
-def test_distance_and_normalisation(ocr: ModuleType) -> None:
-    assert ocr.distance("kitten", "sitting") == 3
-    assert ocr.distance("", "abc") == ocr.distance("abc", "") == 3
-    assert ocr.distance("intention", "execution") == 5
-    assert ocr.normalise("Waſ⸗\n ſer  „gut“ …") == 'Was- ser "gut" ...'
-    assert ocr.errors("ABC", "abd", fold=True) == (1, 3)
+def scan(name: str, folder: Path, kind: str = "book", pixels: int = 0) -> Scan:
+    """A page whose text is 0123456789."""
+    (folder / "text").write_text("0123456789")
+    return Scan(kind, name, folder / f"{name}.png", folder / "text", "eng", pixels=pixels)
 
 
 def test_medians_of_finished_pages_only(ocr: ModuleType, tmp_path: Path) -> None:
-    pages = [{"id": n, "kind": "book", "text": f"{n}.txt", "width": 1, "height": k} for k, n in enumerate("abc")]
-    (tmp_path / "index.json").write_text(json.dumps(pages))
-    for page in pages:
-        (tmp_path / page["text"]).write_text("0123456789")
+    pages = [scan(n, tmp_path, pixels=k) for k, n in enumerate("abc")]
     told = [["as it is", True, "a", by, wrong] for by, wrong in ((0, 1), (7, 5), (15, 2))]
     told += [["ours", False, "a", by, wrong] for by, wrong in ((0, 3), (7, 0), (15, 1))]
     told += [["as it is", True, "b", 0, 4], ["ours", False, "b", 0, 6], ["as it is", True, "b", 7, 9]]
     told += [["as it is", True, "c", 0, 1]]  # ours has not read it yet
     journal = tmp_path / "journal"
     journal.write_text("".join(json.dumps(line) + "\n" for line in told))
-    scores = ocr.collect(tmp_path, journal)
-    assert [p["id"] for p in scores.pages] == ["a", "b"]
+    scores = ocr.collect(pages, journal)
+    assert [p.id for p in scores.pages] == ["a", "b"]
     assert np.allclose(scores.rates(), [[0.2, 0.4], [0.1, 0.6]])
 
 
@@ -59,18 +56,13 @@ def test_the_journal_of_an_earlier_run_stays_until_a_page_is_read(
     journal = tmp_path / "newest-run.jsonl"
     journal.write_text("earlier\n")
     row = ocr.Row("as it is", lambda page: page)
-    with pytest.raises(SystemExit, match=r"no pages in .*: No such file"):
-        ocr.measure(tmp_path / "nowhere", [row], [0], tmp_path, journal)
-    pages = [{"id": n, "kind": "book", "text": "text", "image": f"{n}.png", "width": 1, "height": k, "dpi": None}
-             for k, n in enumerate("abc")]  # fmt: skip
-    (tmp_path / "index.json").write_text(json.dumps(pages))
-    (tmp_path / "text").write_text("0123456789")
+    pages = [scan(n, tmp_path, pixels=k) for k, n in enumerate("abc")]
     monkeypatch.setattr(ocr, "read", lambda *args: "012345678")
     for seen in ("", "ab"):  # stopped by a scan that lacks
         for name in seen:
             Image.new("L", (9, 9)).save(tmp_path / f"{name}.png")
         with pytest.raises(FileNotFoundError):
-            ocr.measure(tmp_path, [row], [0], tmp_path, journal)
+            ocr.measure(pages, [row], [0], tmp_path, journal)
         lines = journal.read_text().splitlines()
         assert lines == (["earlier"] if not seen else [f'["as it is", false, "{n}", 0, 1]' for n in seen])
 
@@ -87,10 +79,8 @@ def test_a_constant_difference_has_a_narrow_interval(ocr: ModuleType) -> None:
 
 def test_kinds_take_turns(ocr: ModuleType, tmp_path: Path) -> None:
     kinds = {"a": "book", "b": "book", "c": "phone"}
-    (tmp_path / "index.json").write_text(
-        json.dumps([{"id": n, "kind": k, "width": 1, "height": 9 - i} for i, (n, k) in enumerate(kinds.items())])
-    )
-    assert [p["id"] for p in ocr.page_list(tmp_path)] == ["b", "c", "a"]
+    pages = [scan(n, tmp_path, kind=k, pixels=9 - i) for i, (n, k) in enumerate(kinds.items())]
+    assert [p.id for p in ocr.in_turn(pages)] == ["b", "c", "a"]
 
 
 def test_the_scan_for_ocrmypdf_and_its_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -110,7 +100,9 @@ def test_the_scan_for_ocrmypdf_and_its_table(monkeypatch: pytest.MonkeyPatch, tm
             height, width = seen.shape[0] - image.height, seen.shape[1] - image.width
             assert {height, width} <= {0, 1}  # rounded up
             assert abs(seen[: image.height, : image.width, 0].astype(int) - np.asarray(image)).mean() < 3
-    table = benchmark.report([{"id": "a"}, {"id": "b"}], {"ours": [0.1, 0.3]}, {"the scan": 4000, "ours": 100}, "Told.")
+    table = benchmark.report(
+        [scan("a", tmp_path), scan("b", tmp_path)], {"ours": [0.1, 0.3]}, {"the scan": 4000, "ours": 100}, "Told."
+    )
     assert table.splitlines() == [
         "Told.",
         "",

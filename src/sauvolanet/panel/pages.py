@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..page.formats import open_image
 from ..page.gray import to_gray
 from ..score import datasets
 from ..score.datasets import KEPT
+from ..score.metrics import fm
 from ..synth import compose
 from ..synth.ink import Writing
 
@@ -47,6 +48,8 @@ class Source:
     id: str
     data: Path
     file: datasets.Page | None = None
+    measure = "fm"  # what `scores` gives
+    invert = "no"
 
     def load(self) -> Page:
         """The page itself."""
@@ -59,6 +62,11 @@ class Source:
         except (OSError, SyntaxError, ValueError):
             raise UnreadablePage(f"{self.file.image}: not an image, or damaged") from None
         return Page(self.kind, self.id, picture, datasets.read_truth(self.file, picture.shape[:2]))
+
+    def scores(self, functions: Mapping[str, Callable[[Any], Ink]]) -> dict[str, float]:
+        """F-measure in percent of functions that make ink (True = ink)."""
+        page = self.load()
+        return {name: fm(binarize(page.image), page.truth) for name, binarize in functions.items()}
 
     def composed(self) -> tuple[npt.NDArray[np.uint8], Ink, dict[str, Any]]:
         """Colour, truth and description of a composed page."""

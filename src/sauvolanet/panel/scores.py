@@ -19,9 +19,10 @@ from ..core.atomic import atomic
 from ..core.bands import cores
 from ..errors import BadData
 from ..score.metrics import fm
+from .ocr import AS_IT_IS, Scan
 from .pages import Page, Source
 
-Row = dict[str, Any]  # kind, page, method, fm
+Row = dict[str, Any]  # kind, page, method, and fm or, of a scan, error
 Progress = Callable[[int, int], None]
 MODELS = ("swift", "swift-heldout", "original", "paper")
 SLOW = ("howe",)  # many seconds a page: only when asked for
@@ -49,13 +50,13 @@ def run(
 
 
 def score(
-    sources: Sequence[Source],
+    sources: Sequence[Source | Scan],
     methods: Sequence[str],
     jobs: int = 1,
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> list[Row]:
-    """F-measure (percent) of models and methods, by name or path, on pages.
+    """F-measure on pages, or error rates on scans (percent), of models and methods by name or path, and of AS_IT_IS.
 
     jobs : worker processes, each with its share of the cores; results do not depend on it.
     cache : a file that keeps scores by page, model and code, so that a second run computes what is new only.
@@ -73,7 +74,7 @@ def score(
                 file.write(json.dumps(kept, indent=0).encode())
         if progress is not None:
             progress(done, len(work))
-    return [{"kind": s.kind, "page": s.id, "method": m, "fm": kept[keys[s, m]]} for s in sources for m in methods]
+    return [{"kind": s.kind, "page": s.id, "method": m, s.measure: kept[keys[s, m]]} for s in sources for m in methods]
 
 
 def _read(cache: str | Path | None) -> dict[str, float]:
@@ -89,8 +90,8 @@ def _read(cache: str | Path | None) -> dict[str, float]:
 
 
 def _scores(
-    work: Sequence[tuple[Source, list[str]]], threads: int, jobs: int
-) -> Iterator[tuple[Source, dict[str, float]]]:
+    work: Sequence[tuple[Source | Scan, list[str]]], threads: int, jobs: int
+) -> Iterator[tuple[Source | Scan, dict[str, float]]]:
     if jobs == 1:
         yield from map(partial(score_page, threads=threads), work)
         return
@@ -98,20 +99,24 @@ def _scores(
         yield from pool.map(partial(score_page, threads=threads), work)
 
 
-def score_page(task: tuple[Source, list[str]], threads: int) -> tuple[Source, dict[str, float]]:
+def score_page(task: tuple[Source | Scan, list[str]], threads: int) -> tuple[Source | Scan, dict[str, float]]:
     source, methods = task
-    page = source.load()
-    return source, {method: fm(_binarizer(method, threads)(page.image), page.truth) for method in methods}
+    functions: dict[str, Any] = {method: _binarizer(method, threads, source.invert) for method in methods}
+    return source, source.scores(functions)
 
 
 @lru_cache(maxsize=64)
-def _binarizer(method: str, threads: int) -> Binarizer:
+def _binarizer(method: str, threads: int, invert: str) -> Binarizer | None:
+    if method == AS_IT_IS:
+        return None
     which = "method" if method in classic.METHODS else "model"
-    return Binarizer(**{which: method}, invert="no", threads=threads)
+    return Binarizer(**{which: method}, invert=invert, threads=threads)
 
 
 def fingerprint(method: str) -> str:
     """A text that changes when the method's results may: the digest of its code, and of the model's weights."""
+    if method == AS_IT_IS:
+        return method
     if method in classic.METHODS:
         return f"{method} {_code('core', 'classic', 'page/gray.py')}"
     return f"{net.load(method).digest} {_code('core', 'page', 'net', 'api.py', 'pipeline.py')}"
@@ -129,25 +134,43 @@ def _code(*rooms: str) -> str:
 
 
 def mean(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
-    """Mean F-measure over the pages of each kind: {kind: {method: fm}}."""
+    """Mean score over the pages of each kind: {kind: {method: score}}."""
     cells: dict[str, dict[str, list[float]]] = {}
     for row in rows:
-        cells.setdefault(row["kind"], {}).setdefault(row["method"], []).append(row["fm"])
+        value = row["fm"] if "fm" in row else row["error"]
+        cells.setdefault(row["kind"], {}).setdefault(row["method"], []).append(value)
     return {kind: {m: math.fsum(v) / len(v) for m, v in cell.items()} for kind, cell in cells.items()}
 
 
 def table(rows: Sequence[Row], markdown: bool = False) -> str:
-    """Kinds down, methods across; the best classic method of a kind has a star. Then the mean over the kinds, and the worst."""
+    """Kinds down, methods across, F-measure in each cell; then the mean over the kinds, and the worst kind."""
     means = mean(rows)
+    ends = [_ending("mean of kinds", means, lambda v: math.fsum(v) / len(v)), _ending("worst kind", means, min)]
+    return _table(rows, means, max, ends, markdown)
+
+
+def error_table(rows: Sequence[Row], markdown: bool = False) -> str:
+    """Kinds of scans down, methods across, character error rate in each cell; then the mean over all scans."""
+    every = mean({**row, "kind": "all scans"} for row in rows)
+    return _table(rows, mean(rows), min, [_ending("all scans", every, lambda v: v[0])], markdown)
+
+
+def _ending(title: str, means: dict[str, dict[str, float]], value: Callable[[list[float]], float]) -> list[str]:
+    methods = next(iter(means.values()))
+    return [title, "", *(f"{value([cell[m] for cell in means.values()]):.1f}" for m in methods)]
+
+
+def _table(rows: Sequence[Row], means: dict[str, dict[str, float]], pick: Callable[..., float], ends: list[list[str]],
+           markdown: bool) -> str:  # fmt: skip
+    """The best classic method of a kind, by ``pick``, has a star."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     counts = {kind: len({row["page"] for row in rows if row["kind"] == kind}) for kind in means}
     lines = [["kind", "pages", *methods]]
     for kind, cell in means.items():
-        best = max((cell[m] for m in methods if m in classic.METHODS), default=None)
+        best = pick((cell[m] for m in methods if m in classic.METHODS), default=None)
         stars = {m: "*" if m in classic.METHODS and cell[m] == best else "" for m in methods}
         lines.append([kind, str(counts[kind]), *(f"{cell[m]:.1f}{stars[m]}" for m in methods)])
-    for title, value in (("mean of kinds", lambda v: math.fsum(v) / len(v)), ("worst kind", min)):
-        lines.append([title, "", *(f"{value([means[k][m] for k in means]):.1f}" for m in methods)])
+    lines += ends
     if markdown:
         lines.insert(1, ["---"] * len(lines[0]))
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
