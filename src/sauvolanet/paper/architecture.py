@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import net
+from ..net.architecture import Convolution
 from .cells import Work
 from .figures import pyplot, save_drawing
 from .tables import Section
@@ -35,10 +36,11 @@ def draw(model: net.Model) -> Any:
     """A matplotlib figure of a model: two branches from the page, joined by the weighted sum."""
     plt = pyplot()
     arch, about = model.architecture, model.about
-    layers = arch.convolutions()
+    layers = [layer for layer in arch.convolutions() if not layer.name.startswith("view")]
+    seeing = arch.convolutions()[: len(arch.view)]
     columns = max(len(arch.windows), (len(layers) + 1) // 2 if len(layers) > 9 else len(layers))
     lines = -(-len(layers) // columns)
-    figure, axes = plt.subplots(figsize=(1.25 * columns + 5, 2.2 + 1.3 * lines))
+    figure, axes = plt.subplots(figsize=(1.25 * columns + 5, 2.2 + 1.3 * lines + 1.7 * bool(seeing)))
     axes.set_axis_off()
     top, step = 1.5 * lines + 0.6, 1.3
 
@@ -60,13 +62,25 @@ def draw(model: net.Model) -> Any:
     axes.add_patch(
         plt.Rectangle((first - 0.66, top - 0.58), len(arch.windows) * step + 0.02, 1.16, fill=False, linestyle=":")
     )
-    for i, layer in enumerate(layers):
-        line, column = divmod(i, columns)
+
+    def convolution(layer: Convolution) -> str:
         text = f"{layer.outputs}@{layer.side}×{layer.side}"
         text += f"\nd = {layer.dilation}" if layer.dilation > 1 else ""
         text += f"\n÷{layer.span}" if layer.span > 1 else ""
         text = f"+ skip\n{text}" if layer.name.startswith("up") else text
-        text += f"\n{arch.norm} norm\nReLU" if layer.normalised else ""
+        text = f"+ view\n{text}" if seeing and layer.name == f"down{len(arch.widths) - 1}.0" else text
+        return text + (f"\n{arch.norm} norm\nReLU" if layer.normalised else "")
+
+    for i, layer in enumerate(seeing):
+        box(first + i * step, -2, convolution(layer), "convolution")
+        if i:
+            arrow(first + (i - 1) * step + 0.56, -2, first + i * step - 0.56, -2)
+    if seeing:
+        axes.text(first - 0.55, -1.35, "The whole page in view, made once; + view reads it", fontsize=9, weight="bold")
+        arrow(0, middle - 0.48, first - 0.56, -2)
+    for i, layer in enumerate(layers):
+        line, column = divmod(i, columns)
+        text = convolution(layer)
         y = 1.5 * (lines - 1 - line)
         box(first + column * step, y, text, "convolution")
         if column:
@@ -98,7 +112,7 @@ def draw(model: net.Model) -> Any:
     arrow(last + 2.18, top, last + 2.54, top)
     arrow(0.3, middle + 0.48, first - 0.66, top)
     arrow(0.3, middle - 0.48, first - 0.56, 1.5 * (lines - 1))
-    axes.set(xlim=(-0.8, last + 3.9), ylim=(-0.8, top + 1.1))
+    axes.set(xlim=(-0.8, last + 3.9), ylim=(-2.8 if seeing else -0.8, top + 1.1))
     axes.set_title(
         f"{model.name}: {about['parameters']:,} numbers, {about['macs_per_pixel']:,.0f} multiply-adds per pixel",
         fontsize=11,
