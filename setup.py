@@ -27,7 +27,7 @@ PROCESSORS = {"x86_64": X86, "amd64": X86, "aarch64": ARM, "arm64": ARM}
 IN_MSVC = {"-mavx2": "/arch:AVX2", "-mavx512f": "/arch:AVX512"}
 # results are the same on all levels: a product and a sum become one operation only where the code says so
 UNIX = ["-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden",
-        "-g0", "-Wall", "-Wextra"]  # fmt: skip
+        "-g0", "-Wall", "-Wextra", "-Wno-psabi"]  # fmt: skip
 MSVC = ["/std:c++17", "/O2", "/fp:precise", "/EHsc", "/utf-8"]
 FLAGS = os.environ.get("SAUVOLANET_CXXFLAGS", "").split()
 LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")  # one binary for all Pythons that have the usual lock

@@ -9,8 +9,6 @@ import pytest
 
 from sauvolanet.net import buffers
 
-pytest.importorskip("numba", reason="numba is not installed")
-
 
 def test_memory_comes_back_only_when_no_view_is_left() -> None:
     gc.collect()

@@ -20,8 +20,6 @@ from sauvolanet.net.run import attend_numpy
 from sauvolanet.page.margins import Margins
 from sauvolanet.page.numbers import PageNumbers
 
-pytest.importorskip("numba", reason="numba is not installed")
-
 WINDOWS = [(7,), (7, 15, 31, 63, 127), (7, 15, 23, 31, 39, 47, 55, 63), tuple(range(3, 23, 2)), (9, 201), (401,)]
 
 
@@ -44,7 +42,9 @@ def test_what_is_black_in_the_margins_does_not_scale_the_page() -> None:
 
 @pytest.mark.parametrize("windows", WINDOWS, ids=str)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 9), (40, 13), (33, 1200)], ids=str)
-def test_statistics_of_a_region_are_those_of_the_page(windows: tuple[int, ...], shape: tuple[int, int]) -> None:
+def test_statistics_of_a_region_are_those_of_the_page(
+    windows: tuple[int, ...], shape: tuple[int, int], level: str
+) -> None:
     gray = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
     gray[: shape[0] // 2] = 255  # the largest sums
     scale = Scale(20.0, 1 / 200)
@@ -64,7 +64,7 @@ def test_statistics_of_a_region_are_those_of_the_page(windows: tuple[int, ...], 
 @pytest.mark.parametrize("windows", [(7,), (3, 201), (7, 15, 31), (7, 15, 23, 31, 39, 63)], ids=str)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 9), (40, 13), (33, 1200)], ids=str)
 def test_thresholds_of_a_region_without_keeping_the_statistics(
-    windows: tuple[int, ...], constants: tuple[float, ...], shape: tuple[int, int]
+    windows: tuple[int, ...], constants: tuple[float, ...], shape: tuple[int, int], level: str
 ) -> None:
     rng = np.random.default_rng(7)
     gray = rng.integers(0, 256, shape, np.uint8)
@@ -87,7 +87,7 @@ def test_thresholds_of_a_region_without_keeping_the_statistics(
 )
 @pytest.mark.parametrize("windows", WINDOWS[:4], ids=str)
 def test_features_in_any_order(
-    windows: tuple[int, ...], names: tuple[str, ...], shape: tuple[int, int], fold: int
+    windows: tuple[int, ...], names: tuple[str, ...], shape: tuple[int, int], fold: int, level: str
 ) -> None:
     arch = Architecture(
         kind="u", widths=((8,), (8,)), dilations=((1,), (1,)), features=names, fold=fold, windows=windows

@@ -10,11 +10,24 @@ from hypothesis import strategies as st
 from sauvolanet.net import load
 from sauvolanet.net.architecture import Architecture
 from sauvolanet.net.model import Model, describe
-from sauvolanet.net.run import Layer, convolve_numpy, cut, halo_of
+from sauvolanet.net.run import (
+    Layer,
+    add_enlarged,
+    attend,
+    attend_numpy,
+    convolve,
+    convolve_numpy,
+    cut,
+    halo_of,
+    normalise,
+    pack,
+    pool,
+    row_sums,
+    unfold,
+    unfold_numpy,
+)
 from sauvolanet.page.numbers import PageNumbers
 from sauvolanet.synth import page
-
-conv_kernels = pytest.importorskip("sauvolanet.net.conv_kernels", reason="numba is not installed")
 
 U = Architecture(kind="u", widths=((8, 16), (24,), (16,)), dilations=((1, 1), (1,), (2,)), norm="batch", fold=2, head=1, refine=(8, 16),
                  features=("gray", "mean", "deviation", "numbers"), windows=(7, 15, 31), constants=(0.0, 1.0))  # fmt: skip
@@ -47,36 +60,101 @@ def model(request: pytest.FixtureRequest) -> Model:
     ("inputs", "outputs", "size", "dilation"),
     [(1, 8, 3, 1), (11, 16, 3, 1), (40, 24, 3, 2), (5, 48, 1, 1), (3, 16, 3, 9)],
 )
-def test_convolution_kernel(height: int, width: int, inputs: int, outputs: int, size: int, dilation: int) -> None:
+def test_convolution_kernel(
+    height: int, width: int, inputs: int, outputs: int, size: int, dilation: int, level: str
+) -> None:
     rng = np.random.default_rng(height)
     weight = rng.standard_normal((outputs, inputs, size, size)).astype(np.float32)
     bias = rng.standard_normal(outputs).astype(np.float32)
     x = rng.standard_normal((height, width, inputs)).astype(np.float32)
-    layer = Layer(weight, bias, conv_kernels.pack(weight), outputs, dilation, relu=True)
-    out = np.full((height, width, outputs), np.nan, np.float32)
+    layer = Layer(weight, bias, pack(weight), outputs, dilation, relu=True)
+    truth = convolve_numpy(x, layer)
+    for threads in (1, 3):
+        assert np.allclose(convolve(x, layer, threads), truth, atol=1e-4)
     middle = height // 2
-    for a, b in ((0, middle), (middle, height)):
-        conv_kernels.convolve(x, layer.packed, bias, out, a, b, size, dilation, True)
-    assert np.allclose(out, convolve_numpy(x, layer), atol=1e-4)
+    assert np.allclose(convolve(x, layer, 1, middle)[middle:], truth[middle:], atol=1e-4)
 
 
-def test_a_convolution_worked_out_by_hand() -> None:
+def test_a_convolution_worked_out_by_hand(level: str) -> None:
     """A 3×3 kernel of ones on [[1, 2], [3, 4]] sums the whole page everywhere; with dilation 2 only the pixel itself."""
     x = np.array([[1, 2], [3, 4]], np.float32)[..., None]
     weight = np.ones((8, 1, 3, 3), np.float32)
     for dilation, expected in ((1, [[10, 10], [10, 10]]), (2, [[1, 2], [3, 4]])):
-        layer = Layer(weight, np.zeros(8, np.float32), conv_kernels.pack(weight), 8, dilation, relu=False)
-        out = np.empty((2, 2, 8), np.float32)
-        conv_kernels.convolve(x, layer.packed, layer.bias, out, 0, 2, 3, dilation, False)
-        assert out[..., 0].tolist() == expected
+        layer = Layer(weight, np.zeros(8, np.float32), pack(weight), 8, dilation, relu=False)
+        assert convolve(x, layer, 1)[..., 0].tolist() == expected
         assert convolve_numpy(x, layer)[..., 3].tolist() == expected
 
 
-def test_without_numba_the_result_is_the_same(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+SIZES = pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 9), (6, 2), (13, 40)])
+
+
+@SIZES
+def test_halves_and_doubles(height: int, width: int, level: str) -> None:
+    rng = np.random.default_rng(width)
+    large, small = rng.random((2 * height, 2 * width, 24), np.float32), rng.random((height, width, 24), np.float32)
+    cells = large.reshape(height, 2, width, 2, 24)
+    for threads in (1, 2):
+        assert np.array_equal(pool(large, threads), cells.max((1, 3)))
+        assert np.array_equal(add_enlarged(large.copy(), small, threads), large + small.repeat(2, 0).repeat(2, 1))
+
+
+@SIZES
+@pytest.mark.parametrize("channels", [3, 8, 24, 48])
+def test_instance_normalisation(height: int, width: int, channels: int, level: str) -> None:
+    rng = np.random.default_rng(height)
+    z, scale, shift = (
+        rng.normal(0, 3, (height, width, channels)).astype(np.float32),
+        *rng.random((2, channels), np.float32),
+    )
+    wide = z.astype(np.float64)
+    for threads in (1, 2):
+        np.testing.assert_allclose(
+            row_sums(z, threads), np.stack([wide.sum(1), (wide**2).sum(1)], 1), rtol=1e-12, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            normalise(z.copy(), scale, shift, threads), np.maximum(z * scale + shift, 0), atol=1e-5
+        )
+
+
+@SIZES
+@pytest.mark.parametrize("fold", [1, 2])
+@pytest.mark.parametrize("windows", [(7, 15, 31), (7, 15, 31, 63, 127), tuple(range(3, 23, 2))], ids=len)
+def test_unfolding(height: int, width: int, fold: int, windows: tuple[int, ...], level: str) -> None:
+    arch = Architecture(kind="u", widths=((8,), (8,)), dilations=((1,), (1,)), norm="batch", fold=fold, refine=(8,),
+                        windows=windows, constants=(0.0, 1.0))  # fmt: skip
+    rng = np.random.default_rng(width)
+    head = rng.random((-(-height // fold), -(-width // fold), -(-arch.choices * fold**2 // 8) * 8), np.float32)
+    gray, mean = rng.random((height, width), np.float32), rng.random((height, width, len(windows)), np.float32)
+    for top, bottom in ((0, height), (height // 2, height)):
+        truth = np.empty((bottom - top, width, arch.refine_inputs), np.float32)
+        unfold_numpy(head, gray, mean, np.array(arch.refine_indices), fold, arch.choices, top, truth)
+        assert np.array_equal(unfold(arch, head, gray, mean, top, bottom), truth)
+
+
+@SIZES
+@pytest.mark.parametrize(("windows", "constants"), [(1, 0), (3, 2), (5, 2), (8, 0)])
+def test_attention(height: int, width: int, windows: int, constants: int, level: str) -> None:
+    rng = np.random.default_rng(windows)
+    choices = windows + constants
+    wide = rng.normal(0, 5, (2, height, width, choices + 4)).astype(np.float32)
+    logits, change = wide[..., :choices]
+    mean, deviation = rng.random((2, height, width, windows), np.float32)
+    k, r = rng.random((2, windows), np.float32) + np.float32(0.1)
+    levels = rng.random(constants, np.float32)
+    for more in (None, change):
+        weights, expected = attend_numpy(logits if more is None else logits + more, mean, deviation, k, r, levels)
+        for kept in (0, choices):
+            attention, threshold = np.empty((height, width, kept), np.float32), np.empty((height, width), np.float32)
+            attend(logits, more, mean, deviation, k, r, levels, attention, threshold)
+            np.testing.assert_allclose(threshold, expected, atol=1e-5)
+            np.testing.assert_allclose(attention, weights[..., :kept], atol=1e-6)
+
+
+def test_without_the_core_the_result_is_the_same(model: Model, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gray, _ = page(7, kind="print", height=70, width=93)
     numbers = PageNumbers.of(gray)
     compiled = model.surface(gray, numbers, 2)
-    monkeypatch.setenv("SAUVOLANET_NO_NUMBA", "1")
+    monkeypatch.setenv("SAUVOLANET_NO_NATIVE", "1")
     plain = Model(model.about, model.weights).surface(gray, numbers, 1)
     assert np.abs(plain - compiled).max() < 255e-4
 

@@ -53,7 +53,7 @@ def test_window_statistics_are_those_of_the_integer_sums() -> None:
     [(TINY, False), (TINY, True), (Architecture(widths=((8, 16),), dilations=((1, 2),), windows=(7, 15)), False)],
 )
 def test_compiled_steps_have_the_values_and_gradients_of_torch(
-    arch: Architecture, frozen: bool, monkeypatch: pytest.MonkeyPatch
+    arch: Architecture, frozen: bool, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(0)
     net = SauvolaNet(arch).double().float()

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.arrays import Gray
 from ..core.bands import run_bands
-from ..core.kernels import compiled
+from ..core.kernels import native
 from ..core.windows import mean_deviation_numpy
 from ..errors import UnknownName, UsageError
 from ..options import Option
@@ -176,15 +176,16 @@ def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: Regio
     shape = (rows.stop - rows.start, columns.stop - columns.start, len(windows))
     mean, deviation = empty(*shape), empty(*shape)
     low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
-    kernels = compiled("sauvolanet.net.feature_kernels")
+    kernels = native()
     if kernels is None or not windows:
         for i, window in enumerate(windows):
             m, d = mean_deviation_numpy(gray, window)
             mean[..., i] = (m[rows, columns] - low) * gain
             deviation[..., i] = np.maximum(d[rows, columns] * gain, floor)
     else:
+        sides, top, left = np.array(windows), rows.start, columns.start
         run_bands(shape[0], threads, lambda a, b: kernels.scaled_statistics(
-            gray, windows, rows, columns, rows.start + a, rows.start + b, low, gain, floor, mean, deviation))  # fmt: skip
+            gray, sides, top, left, top + a, top + b, low, gain, floor, mean, deviation))  # fmt: skip
     return mean, deviation
 
 
@@ -194,14 +195,14 @@ def thresholds(gray: Gray, arch: Architecture, k: Array, r: Array, scale: Scale,
 
     Only with compiled kernels, and for at most eight choices.
     """
-    kernels = compiled("sauvolanet.net.feature_kernels")
+    kernels = native()
     assert kernels is not None
     threshold = np.empty((region[0].stop - region[0].start, region[1].stop - region[1].start), np.float32)
     low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
-    constants = np.asarray(arch.constants, np.float32)
-    first = region[0].start
+    choices = k / r, np.float32(1) - k, np.asarray(arch.constants, np.float32)
+    sides, top, left = np.array(arch.windows), region[0].start, region[1].start
     run_bands(len(threshold), threads, lambda a, b: kernels.thresholds(
-        gray, arch.windows, *region, first + a, first + b, low, gain, floor, logits, k, r, constants, threshold))  # fmt: skip
+        gray, sides, top, left, top + a, top + b, low, gain, floor, logits, *choices, threshold))  # fmt: skip
     return threshold
 
 
@@ -214,15 +215,14 @@ def features(arch: Architecture, scaled: Array, mean: Array, deviation: Array, n
     fold = arch.fold
     height, width = (-(-n // arch.multiple) * arch.multiple // fold for n in scaled.shape)
     out = empty(height, width, arch.inputs)
-    kernels = compiled("sauvolanet.net.feature_kernels")
+    kernels = native()
     if kernels is None:
         features_numpy(arch, scaled, mean, deviation, numbers, out)
     else:
         at = arch.feature_channels()
-        pair = sorted([(at["mean"], mean), (at["deviation"], deviation)], key=lambda one: one[0])
-        (at_one, one), (at_other, other) = pair
         run_bands(height, threads, lambda a, b: kernels.features(
-            scaled, one, at_one, other, at_other, numbers, at["gray"], at["numbers"], fold, a, b, out))  # fmt: skip
+            scaled, mean, deviation, numbers, at["gray"], at["mean"], at["deviation"], at["numbers"], fold, a, b,
+            out))  # fmt: skip
     return out
 
 

@@ -26,7 +26,7 @@ from ..page.reading import Reading, reading_from_json
 from .architecture import Architecture, architecture_from_json
 from .buffers import Array
 from .inputs import PageInputs, Scale, check_scaling, page_scale
-from .run import Layer, Network, halo_of
+from .run import Layer, Network, halo_of, pack
 from .weights import read_weights
 
 FORMAT = 1
@@ -86,7 +86,7 @@ class Model:
             weight = np.concatenate([weight, np.zeros((extra, *weight.shape[1:]), np.float32)]).astype(np.float32)
             bias = np.concatenate([bias, np.zeros(extra)]).astype(np.float32)
             relu = layer.normalised and self.architecture.norm == "batch"
-            layers[layer.name] = Layer(weight, bias, _pack(weight), layer.outputs, layer.dilation, relu)
+            layers[layer.name] = Layer(weight, bias, pack(weight), layer.outputs, layer.dilation, relu)
         k, r = (np.asarray(self.about[n], np.float32) for n in ("k", "r"))
         return Network(self.architecture, layers, k, r)
 
@@ -135,13 +135,6 @@ class Model:
             each = tile.mean * (1 + network.k * (tile.deviation / network.r - 1))
             surfaces[tile.core] = page.scale.to_gray(each)
         return surfaces, attention, surface
-
-
-def _pack(weight: Array) -> Array:
-    from ..core.kernels import compiled
-
-    kernels = compiled("sauvolanet.net.conv_kernels")
-    return weight if kernels is None else kernels.pack(weight)
 
 
 def describe(name: str, architecture: Architecture, k: list[float], r: list[float], alpha: float, scaling: dict[str, Any],

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.bands import run_bands
-from ..core.kernels import compiled
+from ..core.kernels import native
 from ..page.margins import Region
 from .architecture import Architecture
 from .buffers import Array, empty
@@ -37,6 +38,18 @@ class Layer:
     outputs: int
     dilation: int
     relu: bool
+
+
+def pack(weight: Array) -> Array:
+    """Weights (outputs, inputs, size, size) in the order the kernel reads them: group by group of the outputs.
+
+    A group has 16 outputs, the first 8 or 24 where they are no multiple of 16; in it tap after tap, input after input.
+    """
+    outputs = len(weight)
+    assert outputs % 8 == 0
+    order = weight.transpose(2, 3, 1, 0).astype(np.float32)  # tap row, tap column, input, output
+    edges = [0, *range(min(outputs, 24) if outputs % 16 else 16, outputs + 1, 16)]
+    return np.concatenate([order[..., a:b].reshape(-1) for a, b in pairwise(edges)])
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,7 @@ def convolve(x: Array, layer: Layer, threads: int | None, first: int = 0, last: 
 
     Only rows first … last − 1 are sure to be computed.
     """
-    kernels = compiled("sauvolanet.net.conv_kernels")
+    kernels = native()
     if kernels is None:
         return convolve_numpy(x, layer)
     x = np.ascontiguousarray(x)
@@ -140,7 +153,7 @@ def convolve(x: Array, layer: Layer, threads: int | None, first: int = 0, last: 
 
 def pool(x: Array, threads: int | None) -> Array:
     """The maximum of each two by two cells."""
-    kernels = compiled("sauvolanet.net.conv_kernels")
+    kernels = native()
     if kernels is None:
         rows = np.maximum(x[0::2], x[1::2])
         return np.maximum(rows[:, 0::2], rows[:, 1::2])
@@ -151,7 +164,7 @@ def pool(x: Array, threads: int | None) -> Array:
 
 def add_enlarged(skip: Array, small: Array, threads: int | None) -> Array:
     """skip + small, each cell of small taken twice in both directions."""
-    kernels = compiled("sauvolanet.net.conv_kernels")
+    kernels = native()
     if kernels is None:
         return skip + small.repeat(2, 0).repeat(2, 1)
     run_bands(len(small), threads, lambda a, b: kernels.add_enlarged(skip, small, skip, a, b))
@@ -213,7 +226,7 @@ class Network:
         """Whether window statistics are taken while the thresholds are made, and never kept for the page."""
         arch = self.architecture
         fits = not arch.sees_windows and arch.fold == 1 and arch.choices <= 8
-        return fits and compiled("sauvolanet.net.feature_kernels") is not None
+        return fits and native() is not None
 
     @property
     def bytes_per_pixel(self) -> int:
@@ -305,7 +318,7 @@ class Network:
 def row_sums(z: Array, threads: int | None) -> npt.NDArray[np.float64]:
     """(H, 2, C): sums and sums of squares of each row, the same whatever the tile."""
     out = np.zeros((z.shape[0], 2, z.shape[2]))
-    kernels = compiled("sauvolanet.net.feature_kernels")
+    kernels = native()
     if kernels is None:
         wide = z.astype(np.float64)
         out[:, 0], out[:, 1] = wide.sum(1), (wide * wide).sum(1)
@@ -323,11 +336,11 @@ def page_norm(rows: npt.NDArray[np.float64], count: int) -> tuple[Array, Array]:
 
 def normalise(z: Array, scale: Array, shift: Array, threads: int | None) -> Array:
     """max(z · scale + shift, 0) per channel, in place."""
-    kernels = compiled("sauvolanet.net.feature_kernels")
+    kernels = native()
     if kernels is None:
         z = np.maximum(z * scale + shift, 0)
     else:
-        run_bands(len(z), threads, lambda a, b: kernels.normalise(z[a:b], scale, shift), pieces=4)
+        run_bands(len(z), threads, lambda a, b: kernels.normalise(z[a:b], scale, shift, z[a:b]), pieces=4)
     return z
 
 
@@ -337,13 +350,13 @@ def unfold(arch: Architecture, head: Array, scaled: Array, mean: Array, top: int
     if fold == 1 and not arch.refine:
         return head[top:bottom, :width]
     out = empty(bottom - top, width, arch.refine_inputs if arch.refine else arch.choices)
-    near = np.array(arch.refine_indices, np.intp)
-    kernels = compiled("sauvolanet.net.feature_kernels")
+    near = np.array(arch.refine_indices, np.int64)
+    kernels = native()
     (unfold_numpy if kernels is None else kernels.unfold)(head, scaled, mean, near, fold, arch.choices, top, out)
     return out
 
 
-def unfold_numpy(head: Array, scaled: Array, mean: Array, near: npt.NDArray[np.intp], fold: int, choices: int, top: int,
+def unfold_numpy(head: Array, scaled: Array, mean: Array, near: npt.NDArray[np.int64], fold: int, choices: int, top: int,
                  out: Array) -> None:  # fmt: skip
     """The truth of the unfolding: the logits of pixel (a, b) of a cell are its channels (a · fold + b) · choices …"""
     height, width, inputs = out.shape
@@ -361,9 +374,10 @@ def unfold_numpy(head: Array, scaled: Array, mean: Array, near: npt.NDArray[np.i
 def attend(logits: Array, change: Array | None, mean: Array, deviation: Array, k: Array, r: Array, constants: Array,
            attention: Array, threshold: Array) -> None:  # fmt: skip
     """AST of logits + change into ``threshold``, and the attention where there is room for it."""
-    kernels = compiled("sauvolanet.net.feature_kernels")
+    kernels = native()
     if kernels is not None and len(k) + len(constants) <= 8:
-        kernels.attend(logits, change, mean, deviation, k, r, constants, attention, threshold)
+        kept = attention if attention.size else None
+        kernels.attend(logits, change, mean, deviation, k / r, np.float32(1) - k, constants, kept, threshold)
         return
     logits = logits[..., : len(k) + len(constants)] if change is None else logits + change
     weights, threshold[:] = attend_numpy(logits, mean, deviation, k, r, constants)

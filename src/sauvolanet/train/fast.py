@@ -1,4 +1,4 @@
-"""The network's heavy steps on the compiled kernels of net/, as torch autograd functions.
+"""The network's heavy steps on the compiled kernels, as torch autograd functions.
 
 On two cores torch's own convolutions of so few channels reach a quarter of the machine; these reach most of it.
 Tensors are (N, H, W, C) float32, contiguous, on the CPU. `USE` switches them off; the plain torch version in
@@ -8,6 +8,7 @@ network.py defines the truth, and is what runs on a GPU.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,29 +16,17 @@ import torch
 from torch import Tensor
 
 from ..core.bands import run_bands
+from ..core.kernels import native
 from ..net.architecture import Architecture
-from ..net.conv_kernels import add_enlarged, convolve, pack
-from ..net.feature_kernels import attend, unfold
-from ..net.grad_kernels import (
-    attend_gradient,
-    channel_sums,
-    moments,
-    normalise,
-    normalise_gradient,
-    normalise_sums,
-    rounded,
-    sum_cells,
-    unfold_gradient,
-    weight_gradient,
-)
+from ..net.run import pack
 
 USE = True
 THREADS: int | None = None
 
 
 def usable(x: Tensor, outputs: int) -> bool:
-    """Whether the kernels can serve: float32 on the CPU and a multiple of eight output channels."""
-    return USE and x.device.type == "cpu" and x.dtype == torch.float32 and outputs % 8 == 0
+    """Whether the kernels can serve: they are there, float32 on the CPU, and a multiple of eight output channels."""
+    return USE and native() is not None and x.device.type == "cpu" and x.dtype == torch.float32 and outputs % 8 == 0
 
 
 def apply(step: type[torch.autograd.Function], *inputs: Any) -> Any:
@@ -45,9 +34,11 @@ def apply(step: type[torch.autograd.Function], *inputs: Any) -> Any:
     return step.apply(*inputs)  # type: ignore[no-untyped-call]
 
 
-def _over_batch(count: int, work: Callable[[int], Any]) -> None:
-    """Run work(n) for every patch of the batch; threads take the next one as they become free."""
-    run_bands(count, THREADS, lambda first, last: [work(n) for n in range(first, last)], least=1, pieces=count)
+def _over_batch(count: int, work: Callable[[ModuleType, int], Any]) -> None:
+    """Run work(kernels, n) for every patch of the batch; threads take the next one as they become free."""
+    kernels = native()
+    assert kernels is not None  # see `usable`
+    run_bands(count, THREADS, lambda first, last: [work(kernels, n) for n in range(first, last)], least=1, pieces=count)
 
 
 def _array(x: Tensor) -> np.ndarray:
@@ -58,7 +49,9 @@ def _convolve(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dilation: int
     out = np.empty((*x.shape[:3], weight.shape[0]), np.float32)
     packed = pack(weight)
     size = weight.shape[2]
-    _over_batch(len(x), lambda n: convolve(x[n], packed, bias, out[n], 0, x.shape[1], size, dilation, relu))
+    _over_batch(
+        len(x), lambda kernels, n: kernels.convolve(x[n], packed, bias, out[n], 0, x.shape[1], size, dilation, relu)
+    )
     return out
 
 
@@ -67,9 +60,9 @@ def _gradients(
 ) -> tuple[Any, np.ndarray]:
     size = weight.shape[2]
     cin, cout = x.shape[3], grad.shape[3]
-    totals = np.zeros((len(x), size * size, rounded(cin), cout), np.float32)
-    _over_batch(len(x), lambda n: weight_gradient(x[n], grad[n], totals[n], size, dilation))
-    for_weight = totals.sum(0)[:, :cin].reshape(size, size, cin, cout).transpose(3, 2, 0, 1)
+    totals = np.zeros((len(x), size * size, cin, cout), np.float32)
+    _over_batch(len(x), lambda kernels, n: kernels.weight_gradient(x[n], grad[n], totals[n], size, dilation))
+    for_weight = totals.sum(0).reshape(size, size, cin, cout).transpose(3, 2, 0, 1)
     if not need_input:
         return None, for_weight
     turned = weight.transpose(1, 0, 2, 3)[:, :, ::-1, ::-1]
@@ -103,7 +96,7 @@ class Convolution(torch.autograd.Function):
         for_input, for_weight = _gradients(_array(x), g, _array(weight), ctx.dilation, ctx.needs_input_grad[0])
         wide = _wide(g)
         sums = np.zeros((len(g), wide.shape[3]))
-        _over_batch(len(g), lambda n: channel_sums(wide[n], sums[n]))
+        _over_batch(len(g), lambda kernels, n: kernels.channel_sums(wide[n], sums[n]))
         for_bias = sums.sum(0).reshape(-1, g.shape[3]).sum(0).astype(np.float32)
         return (None if for_input is None else torch.from_numpy(for_input),
                 torch.from_numpy(np.ascontiguousarray(for_weight)), torch.from_numpy(for_bias), None, None)  # fmt: skip
@@ -124,7 +117,7 @@ class ConvolutionNormReLU(torch.autograd.Function):
         wide = _wide(z)
         copies = wide.shape[3] // channels
         sums = np.zeros((batch, 2, wide.shape[3]))
-        _over_batch(batch, lambda n: moments(wide[n], sums[n]))
+        _over_batch(batch, lambda kernels, n: kernels.pixel_moments(wide[n], sums[n]))
         sums = sums.reshape(batch, 2, copies, channels).sum(2)
         if not instance:
             sums = np.broadcast_to(sums.sum(0, keepdims=True) / batch, sums.shape)
@@ -135,7 +128,7 @@ class ConvolutionNormReLU(torch.autograd.Function):
         scale = np.tile((inverse * g).astype(np.float32), copies)
         shift = np.tile((b - mean * inverse * g).astype(np.float32), copies)
         y = np.empty_like(wide)
-        _over_batch(batch, lambda n: normalise(wide[n], scale[n], shift[n], y[n]))
+        _over_batch(batch, lambda kernels, n: kernels.normalise(wide[n], scale[n], shift[n], y[n]))
         out = torch.from_numpy(y.reshape(z.shape))
         ctx.save_for_backward(x, weight, gamma, out)
         ctx.kept = (z, mean.astype(np.float32), inverse.astype(np.float32), dilation, instance)
@@ -155,7 +148,7 @@ class ConvolutionNormReLU(torch.autograd.Function):
         copies = wide.shape[3] // channels
         m, i = np.tile(mean, copies), np.tile(inverse, copies)
         sums = np.zeros((batch, 2, wide.shape[3]))
-        _over_batch(batch, lambda n: normalise_sums(wide[n], y[n], g[n], m[n], i[n], sums[n]))
+        _over_batch(batch, lambda kernels, n: kernels.normalise_sums(wide[n], y[n], g[n], m[n], i[n], sums[n]))
         sums = sums.reshape(batch, 2, copies, channels).sum(2)
         for_beta, for_gamma = sums.sum(0).astype(np.float32)
         if not instance:
@@ -163,7 +156,7 @@ class ConvolutionNormReLU(torch.autograd.Function):
         means = np.tile((sums / (height * width)).astype(np.float32), copies)
         scale = np.tile(inverse * _array(gamma), copies)
         for_z = np.empty_like(wide)
-        _over_batch(batch, lambda n: normalise_gradient(wide[n], y[n], g[n], m[n], i[n], scale[n],
+        _over_batch(batch, lambda kernels, n: kernels.normalise_gradient(wide[n], y[n], g[n], m[n], i[n], scale[n],
                                                         means[n, 0], means[n, 1], for_z[n]))  # fmt: skip
         for_z = for_z.reshape(z.shape)
         for_input, for_weight = _gradients(_array(x), for_z, _array(weight), dilation, ctx.needs_input_grad[0])
@@ -178,9 +171,11 @@ class Unfold(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, head: Tensor, gray: Tensor, mean: Tensor, arch: Architecture) -> Tensor:
         h, g, m = _array(head), _array(gray), _array(mean)
-        near = np.array(arch.refine_indices, np.intp)
+        near = np.array(arch.refine_indices, np.int64)
         out = np.empty((*g.shape, arch.refine_inputs if arch.refine else arch.choices), np.float32)
-        _over_batch(len(g), lambda n: unfold(h[n], g[n], m[n], near, arch.fold, arch.choices, 0, out[n]))
+        _over_batch(
+            len(g), lambda kernels, n: kernels.unfold(h[n], g[n], m[n], near, arch.fold, arch.choices, 0, out[n])
+        )
         ctx.kept = (h.shape, arch)
         return torch.from_numpy(out)
 
@@ -188,7 +183,7 @@ class Unfold(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         shape, arch = ctx.kept
         g, out = _array(grad), np.zeros(shape, np.float32)
-        _over_batch(len(g), lambda n: unfold_gradient(g[n], arch.fold, arch.choices, out[n]))
+        _over_batch(len(g), lambda kernels, n: kernels.unfold_gradient(g[n], arch.fold, arch.choices, out[n]))
         return torch.from_numpy(out), None, None, None
 
 
@@ -206,9 +201,9 @@ class Attend(torch.autograd.Function):
         b = None if change is None else _array(change)
         attention = np.empty((*a.shape[:3], len(ks) + len(cs)), np.float32)
         threshold = np.empty(a.shape[:3], np.float32)
-        kernel: Callable[..., None] = attend
-        _over_batch(len(a), lambda n: kernel(a[n], None if b is None else b[n], m[n], d[n], ks, rs, cs,
-                                             attention[n], threshold[n]))  # fmt: skip
+        choices = ks / rs, np.float32(1) - ks, cs
+        _over_batch(len(a), lambda kernels, n: kernels.attend(a[n], None if b is None else b[n], m[n], d[n], *choices,
+                                                              attention[n], threshold[n]))  # fmt: skip
         ctx.kept = (m, d, (ks, rs, cs), attention, threshold, a.shape, None if b is None else b.shape)
         return torch.from_numpy(threshold)
 
@@ -217,12 +212,13 @@ class Attend(torch.autograd.Function):
         m, d, rest, attention, threshold, shape, shape_change = ctx.kept
         g = _array(grad)
         for_logits = np.zeros(shape, np.float32)
-        for_change = np.zeros(shape_change or (*shape[:3], 0), np.float32)
+        for_change = None if shape_change is None else np.zeros(shape_change, np.float32)
         for_k, for_r = np.zeros((2, len(g), len(rest[0])))
-        _over_batch(len(g), lambda n: attend_gradient(attention[n], m[n], d[n], *rest, threshold[n], g[n],
-                                                      for_logits[n], for_change[n], for_k[n], for_r[n]))  # fmt: skip
+        _over_batch(len(g), lambda kernels, n: kernels.attend_gradient(attention[n], m[n], d[n], *rest, threshold[n], g[n],
+                                                      for_logits[n], None if for_change is None else for_change[n],
+                                                                       for_k[n], for_r[n]))  # fmt: skip
         as_tensor = [torch.from_numpy(v.sum(0).astype(np.float32)) for v in (for_k, for_r)]
-        change = torch.from_numpy(for_change) if shape_change else None
+        change = None if for_change is None else torch.from_numpy(for_change)
         return torch.from_numpy(for_logits), change, None, None, *as_tensor, None
 
 
@@ -233,7 +229,7 @@ class AddEnlarged(torch.autograd.Function):
     def forward(ctx: Any, skip: Tensor, small: Tensor) -> Tensor:
         a, b = _array(skip), _array(small)
         out = np.empty_like(a)
-        _over_batch(len(a), lambda n: add_enlarged(a[n], b[n], out[n], 0, b.shape[1]))
+        _over_batch(len(a), lambda kernels, n: kernels.add_enlarged(a[n], b[n], out[n], 0, b.shape[1]))
         return torch.from_numpy(out)
 
     @staticmethod
@@ -241,5 +237,5 @@ class AddEnlarged(torch.autograd.Function):
         g = _array(grad)
         batch, height, width, channels = g.shape
         for_small = np.empty((batch, height // 2, width // 2, channels), np.float32)
-        _over_batch(batch, lambda n: sum_cells(g[n], for_small[n]))
+        _over_batch(batch, lambda kernels, n: kernels.sum_cells(g[n], for_small[n]))
         return grad, torch.from_numpy(for_small)

@@ -4,8 +4,9 @@
 
 namespace sauvolanet::LEVEL {
 
-extern Table components, cuts, edges, fit, metrics, su, thinning, windows;
+extern Table components, convolution, cuts, edges, features_table, fit, gradients, metrics, su, thinning, windows;
 
-PyMethodDef *const tables[] = {components, cuts, edges, fit, metrics, su, thinning, windows, nullptr};
+PyMethodDef *const tables[] = {components, convolution, cuts,     edges, features_table, fit,
+                               gradients,  metrics,     thinning, su,    windows,        nullptr};
 
 }  // namespace sauvolanet::LEVEL

@@ -1,0 +1,105 @@
+// Convolutions on (H, W, C) float32 arrays: the heart of both the runtime and the trainer.
+//
+// A group of 8, 16 or 24 output channels of several neighbouring pixels is held in registers while all taps and input
+// channels pass by. The truth is `convolve_numpy` in net/run.py.
+
+#include "bind.h"
+#include "lanes.h"
+#include "walk.h"
+
+namespace sauvolanet::LEVEL {
+
+// How many pixels of a group of 8, 16 or 24 outputs fit into the registers.
+#if defined(__AVX512F__)
+constexpr int PIXELS[] = {12, 12, 10};
+#elif defined(__AVX2__) || defined(__ARM_NEON)
+constexpr int PIXELS[] = {8, 6, 4};
+#else
+constexpr int PIXELS[] = {5, 3, 2};
+#endif
+
+struct Group {
+    const Part &part;
+    Index inputs;
+    const float *w, *bias;
+    Index step;  // from pixel to pixel of the result
+    bool relu;
+};
+
+template <int pixels, int eights> static void convolve_block(const Group &group, const float *x, float *y) {
+    constexpr int wide = 8 * eights / WIDE, rest = 8 * eights % WIDE / 8;  // vectors of outputs
+    const Index inputs = group.inputs;
+    Lanes<WIDE> a[pixels][wide + 1];
+    Lanes<8> b[pixels];
+#pragma GCC unroll 12
+    for (int p = 0; p < pixels; p++) {
+#pragma GCC unroll 6
+        for (int v = 0; v < wide; v++) a[p][v] = load<WIDE>(group.bias + v * WIDE);
+        if (rest) b[p] = load<8>(group.bias + wide * WIDE);
+    }
+    for (int t = 0; t < group.part.count; t++) {
+        const float *at = x + group.part.taps[t].x, *w = group.w + group.part.taps[t].number * inputs * 8 * eights;
+        for (Index c = 0; c < inputs; c++, at++, w += 8 * eights) {
+#pragma GCC unroll 12
+            for (int p = 0; p < pixels; p++) {
+#pragma GCC unroll 6
+                for (int v = 0; v < wide; v++)
+                    a[p][v] = fma(load<WIDE>(w + v * WIDE), spread<WIDE>(at[p * inputs]), a[p][v]);
+                if (rest) b[p] = fma(load<8>(w + wide * WIDE), spread<8>(at[p * inputs]), b[p]);
+            }
+        }
+    }
+#pragma GCC unroll 12
+    for (int p = 0; p < pixels; p++) {
+        float *to = y + p * group.step;
+#pragma GCC unroll 6
+        for (int v = 0; v < wide; v++)
+            store<WIDE>(to + v * WIDE, group.relu ? larger<WIDE>(a[p][v], Lanes<WIDE>{}) : a[p][v]);
+        if (rest) store<8>(to + wide * WIDE, group.relu ? larger<8>(b[p], Lanes<8>{}) : b[p]);
+    }
+}
+
+// Rows y0 … y1 − 1 of the convolution of x (H, W, inputs) into y (H, W, outputs); w : see `pack` in net/run.py.
+//
+// size : 1 or 3. dilation : distance of the taps. x and y are contiguous.
+static void convolve(View<const float, 3> x, View<const float, 1> w, View<const float, 1> bias, View<float, 3> y, Index y0,
+                     Index y1, Index size, Index dilation, bool relu) {
+    const Index width = x.shape[1], inputs = x.shape[2], outputs = bias.shape[0];
+    walk(x.shape[0], width, inputs, outputs, size, dilation, y0, y1, 40000, [&](const Part &part) {
+        const Group group = {part, inputs, w.data + part.output * size * size * inputs, bias.data + part.output, outputs, relu};
+        const float *from = x.data + part.row * width * inputs;
+        float *to = y.data + part.row * width * outputs + part.output;
+        with_outputs(part.outputs, [&](auto eights) {
+            by_blocks<PIXELS[eights - 1]>(part.first, part.last, [&](Index at, auto pixels) {
+                convolve_block<pixels, eights>(group, from + at * inputs, to + at * outputs);
+            });
+        });
+    });
+}
+
+// Rows y0 … y1 − 1 of the maximum of each two by two cells.
+static void pool(View<const float, 3> x, View<float, 3> out, Index y0, Index y1) {
+    const Index channels = out.shape[2];
+    for (Index y = y0; y < y1; y++)
+        for (Index j = 0; j < out.shape[1]; j++) {
+            const float *a = x[2 * y][2 * j].data, *b = x[2 * y][2 * j + 1].data;
+            const float *c = x[2 * y + 1][2 * j].data, *d = x[2 * y + 1][2 * j + 1].data;
+            float *to = out[y][j].data;
+            for (Index n = 0; n < channels; n++) to[n] = std::max(std::max(a[n], b[n]), std::max(c[n], d[n]));
+        }
+}
+
+// out = skip + small, rows y0 … y1 − 1 of small taken twice in both directions.
+static void add_enlarged(View<const float, 3> skip, View<const float, 3> small, View<float, 3> out, Index y0, Index y1) {
+    const Index channels = skip.shape[2];
+    for (Index y = 2 * y0; y < 2 * y1; y++)
+        for (Index j = 0; j < 2 * small.shape[1]; j++) {
+            const float *a = skip[y][j].data, *b = small[y / 2][j / 2].data;
+            float *to = out[y][j].data;
+            for (Index n = 0; n < channels; n++) to[n] = a[n] + b[n];
+        }
+}
+
+Table convolution = {KERNEL(convolve), KERNEL(pool), KERNEL(add_enlarged), {}};
+
+}  // namespace sauvolanet::LEVEL
