@@ -229,6 +229,9 @@ def test_weights_and_all_other_data_are_in_the_wheel() -> None:
     assert [path for path in data if not any(path.match(pattern) for pattern in patterns)] == []
 
 
+TEXTS = {".py", ".cpp", ".h", ".md", ".toml", ".yml", ".txt", ".json", ".cff", ".sh", ".js", ".css", ".html", ".csv"}
+
+
 def test_the_project_speaks_of_itself_alone() -> None:
     """No path of a machine and no package registry's host in any text of the repository."""
     listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True)
@@ -237,25 +240,6 @@ def test_the_project_speaks_of_itself_alone() -> None:
     forbidden = re.compile("/work" + "/|/tmp" + "/|/root" + r"/|pypi\." + r"org|files\.pythonhosted")
     for name in listed.stdout.splitlines():
         path = REPOSITORY / name
-        if (
-            path.suffix
-            in {
-                ".py",
-                ".cpp",
-                ".h",
-                ".md",
-                ".toml",
-                ".yml",
-                ".txt",
-                ".json",
-                ".cff",
-                ".sh",
-                ".js",
-                ".css",
-                ".html",
-                ".csv",
-            }
-            and path.is_file()
-        ):
+        if path.suffix in TEXTS and path.is_file():
             found = forbidden.search(path.read_text(encoding="utf-8"))
             assert not found, f"{name} says {found[0]}"
