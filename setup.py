@@ -37,6 +37,7 @@ class BuildLevels(build_ext):
     """Compiles the kernels for every level, then the module that collects them."""
 
     def build_extension(self, ext: Extension) -> None:
+        self.force = True  # what lies there may be of other flags
         platform, msvc = sysconfig.get_platform(), self.compiler.compiler_type == "msvc"
         levels = next((levels for name, levels in PROCESSORS.items() if platform.endswith(name)), {"plain": []})
         ext.extra_compile_args = [*(MSVC if msvc else UNIX), *FLAGS]
