@@ -6,8 +6,7 @@
     python benchmarks/batch.py --only start --python .venv-demo/bin/python   # in an installation of the package alone
 
 Workers: the same pages through one worker process's worth of work and through two, one thread each, interleaved,
-median of the ratios. Start: a whole ``sauvolanet binarize`` of a 0.6-megapixel page, process start included; where
-scipy is installed numba imports it as well, so the figure of the package alone needs an environment without it.
+median of the ratios. Start: a whole ``sauvolanet binarize`` of a 0.6-megapixel page, process start included.
 Scheduling: shards of a dry run (inputs are opened, nothing is computed or written) over a real cluster of one worker.
 """
 

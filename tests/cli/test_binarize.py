@@ -454,4 +454,4 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_of_the_whole_stays_light() -> None:
     code = "import sys, sauvolanet.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"numpy", "PIL", "numba", "pypdfium2", "fsspec", "distributed", "tqdm"} & set(loaded)
+    assert not {"numpy", "PIL", "pypdfium2", "fsspec", "distributed", "tqdm"} & set(loaded)

@@ -6,8 +6,6 @@ import io
 import json
 import os
 import stat
-import subprocess
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -15,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from sauvolanet import cli
-from sauvolanet.core import kernels
 from sauvolanet.core.atomic import part_name
 from sauvolanet.errors import OutputError, UnreadablePage, one_line
 from sauvolanet.files import binarize_many
@@ -162,58 +159,6 @@ def test_output_inside_the_input_is_known_through_links(tmp_path, scans, way, pa
     source, target = (scans, tmp_path / "link") if way.startswith("output") else (tmp_path / "link", scans)
     for expected in (["done"], ["skipped"]):
         assert [row["status"] for row in run(f"{source}{pattern}", target / "out")] == expected
-
-
-@pytest.mark.parametrize("planted", ["another user's", "open to all", "link", "file"])
-def test_planted_cache_is_not_used(tmp_path, monkeypatch, planted):
-    import tempfile
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    place = tmp_path / f"sauvolanet-cache-{os.geteuid()}"
-    if planted == "link":
-        (tmp_path / "theirs").mkdir(mode=0o700)
-        place.symlink_to(tmp_path / "theirs")
-    elif planted == "file":
-        place.touch(mode=0o700)
-    else:
-        place.mkdir()
-        place.chmod(0o777 if planted == "open to all" else 0o700)
-        if planted == "another user's":
-            monkeypatch.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
-            place = place.rename(tmp_path / f"sauvolanet-cache-{os.geteuid()}")
-            monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: str(tmp_path / "own"))
-    chosen = kernels.cache_folder()
-    assert chosen.resolve() not in (place.resolve(), tmp_path / "theirs")
-
-
-def test_own_cache_is_used_again(tmp_path, monkeypatch):
-    import tempfile
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    first = kernels.cache_folder()
-    assert first == kernels.cache_folder() and first.stat().st_mode & 0o777 == 0o700
-
-
-READ_ONLY = """
-import tempfile, numba.core.caching as caching
-for locator in ("_InTreeCacheLocator", "_InTreeCacheLocatorFsAgnostic", "_UserWideCacheLocator",
-                "_UserWideCacheLocatorFsAgnostic", "_UserProvidedCacheLocator"):
-    if hasattr(caching, locator):
-        setattr(getattr(caching, locator), "from_function", classmethod(lambda cls, *_: None))
-def nowhere():
-    raise FileNotFoundError("no usable temporary directory")
-tempfile.gettempdir = nowhere
-import numpy as np, sauvolanet
-page = np.full((60, 60), 220, np.uint8)
-page[20:24, 10:50] = 20
-print(sauvolanet.binarize(page, method="nick", threads=1)[22, 30])
-"""
-
-
-@pytest.mark.slow
-def test_a_read_only_system_works_without_a_cache():
-    done = subprocess.run([sys.executable, "-c", READ_ONLY], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 ESCAPES = "a\x1b[31m\x1b]0;title\x07\n\r\x9b2J\u202eb"

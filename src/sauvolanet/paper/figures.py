@@ -86,7 +86,7 @@ def speeds(work: Work, measure: bool) -> dict[str, Any] | None:
         tools = {n: Binarizer(**{"method" if n in classic.METHODS else "model": n}, invert="no") for n in names}
         seconds: dict[str, list[float]] = {n: [] for n in names}
         for tool in tools.values():
-            tool(grays[0])  # compile and load
+            tool(grays[0])  # load
         for _ in range(ROUNDS):
             for name, tool in tools.items():
                 if name == "howe" and seconds[name]:

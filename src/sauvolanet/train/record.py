@@ -132,7 +132,6 @@ def versions() -> dict[str, str]:
         "sauvolanet": __version__,
         "torch": torch.__version__,
         "numpy": np.__version__,
-        "numba": version("numba"),
         "pillow": version("pillow"),
         "python": platform.python_version(),
     }

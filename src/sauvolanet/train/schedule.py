@@ -7,7 +7,7 @@ import math
 from .settings import Settings
 
 MEASURE_STEPS = 40  # how many steps are made before --minutes fixes the length of a run
-UNTIMED_STEPS = 10  # the first of them are not timed: they compile the kernels
+UNTIMED_STEPS = 10  # the first of them are not timed: memory and the queue of patches fill
 
 
 def measured(minutes: float, times: list[float]) -> bool:
