@@ -469,3 +469,13 @@ def test_help_of_the_whole_stays_light() -> None:
     code = "import sys, sauvolanet.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "PIL", "pypdfium2", "fsspec", "distributed", "tqdm"} & set(loaded)
+
+
+def test_a_page_loads_what_it_needs_and_nothing_more(tmp_path: Path) -> None:
+    Image.fromarray(np.full((40, 60), 200, np.uint8)).save(tmp_path / "page.png")
+    code = "import sys, sauvolanet.cli as c; c.main(sys.argv[1:]); print(*sys.modules)"
+    words = [sys.executable, "-c", code, "binarize", str(tmp_path / "page.png"), "-o", str(tmp_path / "ink.png")]
+    loaded = set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+    assert {"numpy", "PIL.PngImagePlugin"} <= loaded
+    others = {"tqdm", "asyncio", "ssl", "socket", "multiprocessing", "pypdfium2", "fsspec", "numpy.ma", "scipy"}
+    assert not loaded & (others | {"PIL.EpsImagePlugin", "PIL.PdfImagePlugin", "sauvolanet.files.apart"})

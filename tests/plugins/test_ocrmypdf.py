@@ -147,7 +147,7 @@ def test_without_the_flag_nothing_changes(ocrmypdf: Run, small: Path, tmp_path: 
     unseen = "assert not any(n.startswith('sauvolanet') for n in sys.modules); sys.exit(code)"
     light = (
         "assert 'sauvolanet.plugins.ocrmypdf' in sys.modules\n"
-        "assert not {'sauvolanet.api', 'sauvolanet.core._native'} & set(sys.modules); sys.exit(code)"
+        "assert 'sauvolanet.api' not in sys.modules; sys.exit(code)"
     )
     files = []
     for name, program in (("hidden", still + hide + run + unseen), ("shown", still + run + light)):

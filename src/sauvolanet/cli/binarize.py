@@ -24,7 +24,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import InputError, OutputError, RunFailed, SauvolanetError, SomeFailed, UsageError, one_line
 from ..files.convert import KEEP_GRAY
@@ -33,9 +33,6 @@ from ..options import THREADS, VERB_OPTIONS
 from ..pipeline import DEFAULT_MODEL, Selection
 from .options import add_option, given, key_values
 from .streams import forget_output
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 _LISTED = 50  # failures listed at the end
 _OF_INK = tuple(o for o in VERB_OPTIONS if o is not THREADS)
@@ -72,12 +69,8 @@ def run(args: argparse.Namespace) -> int:
     shard = _shard(args.shard)
     if shard and args.scheduler is not None:
         raise UsageError("give --shard or --scheduler, not both")
-    from tqdm import tqdm
-    from tqdm.contrib.logging import logging_redirect_tqdm
-
     with contextlib.ExitStack() as stack:
-        bar = stack.enter_context(tqdm(desc="binarize", unit="page", disable=None, leave=False, smoothing=0.05))
-        stack.enter_context(logging_redirect_tqdm([logging.getLogger("sauvolanet")]))
+        bar = stack.enter_context(_bar())
         stack.enter_context(_terminate_as_interrupt())
         progress = Progress(bar)
         client = None
@@ -110,6 +103,48 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 
 
 @contextlib.contextmanager
+def _bar() -> Iterator[Bar]:
+    """The bar on a terminal, with what is logged above it; without a terminal nothing is loaded for it."""
+    if not sys.stderr.isatty():
+        yield NoBar()
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc="binarize", unit="page", leave=False, smoothing=0.05) as bar:
+        above = logging.Handler()
+        above.emit = lambda record: bar.write(above.format(record), file=sys.stderr)  # type: ignore[method-assign]
+        logger = logging.getLogger("sauvolanet")
+        logger.addHandler(above)
+        try:
+            yield bar
+        finally:
+            logger.removeHandler(above)
+
+
+class Bar(Protocol):
+    """What a batch asks of the bar that counts its pages."""
+
+    total: float | None
+
+    def reset(self, total: float | None = None) -> None: ...
+    def update(self, n: float | None = 1) -> Any: ...
+    def write(self, text: str, file: Any) -> None: ...
+    def close(self) -> None: ...
+
+
+class NoBar:
+    """Where nobody watches."""
+
+    total: float | None = None
+
+    def reset(self, total: float | None = None) -> None: ...
+    def update(self, n: float | None = 1) -> None: ...
+    def close(self) -> None: ...
+    def write(self, text: str, file: Any) -> None:
+        print(text, file=file)
+
+
+@contextlib.contextmanager
 def _terminate_as_interrupt() -> Iterator[None]:
     """A polite kill (Slurm's time limit, a shutdown) ends the run as Ctrl-C does: no unfinished file stays."""
 
@@ -130,7 +165,7 @@ def _terminate_as_interrupt() -> Iterator[None]:
 class Progress:
     """Has the bar count pages: by their rows, or before, where the rows of a document come all at its end."""
 
-    def __init__(self, bar: tqdm[Any]) -> None:
+    def __init__(self, bar: Bar) -> None:
         self.bar = bar
         self.counted: dict[str, int] = {}  # pages of a document that the bar has counted
         self.rows: Counter[str] = Counter()

@@ -23,6 +23,10 @@ class Runs(NamedTuple):
     last: Indices
     component: Indices
 
+    def names(self) -> Indices:
+        """The components, each once, in order."""
+        return np.flatnonzero(np.bincount(self.component))
+
     def sizes(self) -> Indices:
         """The number of pixels of each run's component."""
         totals = np.bincount(self.component, weights=self.last - self.first)

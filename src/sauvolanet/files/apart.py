@@ -28,21 +28,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 
 from ..errors import PageTooLarge, SauvolanetError, UnreadablePage, UsageError
-from ..options import Option
 from .decode import open_here
-from .document import DecodedPage, Document
+from .document import DecodedPage, Document, Patience
 
-PAGE_SECONDS = Option("page_seconds", float, None, 0.1, 86_400,
-                      help="Give up on a page whose decoding takes longer than this: its row fails, the batch goes on. Without "
-                           "it PDF pages have 300 seconds; with it images, too, are decoded by a process that can be "
-                           "killed.")  # fmt: skip
-SECONDS = 300.0  # for one page of a PDF where nothing else is said
 POSSIBLE = hasattr(socket, "send_fds")
 
 _MEMORY = 1_000_000_000  # bytes that a document may take before its pages are looked at
@@ -53,14 +46,6 @@ _DOCUMENTS = 500  # that one child decodes
 _LOOK_SECONDS = 0.1  # how often a wait looks whether it is cancelled
 _ERRORS: dict[str, type[SauvolanetError]] = {e.__name__: e for e in (UnreadablePage, PageTooLarge, UsageError)}
 _CHILD = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from sauvolanet.files import apart; apart.serve()"
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long one page may be decoded, and an event that ends it before, if there is one."""
-
-    seconds: float = SECONDS
-    cancelled: threading.Event | None = None
 
 
 @contextlib.contextmanager

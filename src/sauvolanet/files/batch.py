@@ -8,7 +8,6 @@ from ..core.bands import cores
 from ..options import Option
 from .folders import Row, open_folder
 from .inputs import Item
-from .pool import run_tasks
 from .worker import BatchSettings, Known, Task, Tell, Worker, by_page, note_finished
 
 JOBS = Option("jobs", int, 1, 1, 1024,
@@ -41,6 +40,8 @@ def run_batch(items: Sequence[Item], root: str, settings: BatchSettings, *, jobs
         yield from worker.run(Task(item, by_page(known.get(item.output))))
     yield from folder.flush()
     if elsewhere:
+        from .pool import run_tasks
+
         tasks = (Task(item, by_page(known.get(item.output))) for item in elsewhere)
         setup = settings, root, journal, earlier, threads or max(1, cores() // jobs), worker.hash
         yield from run_tasks(tasks, jobs, setup, tell)

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..errors import InputError, PageTooLarge, UnreadablePage
+from ..options import Option
 from ..page.gray import GrayPage
+
+PAGE_SECONDS = Option("page_seconds", float, None, 0.1, 86_400,
+                      help="Give up on a page whose decoding takes longer than this: its row fails, the batch goes on. Without "
+                           "it PDF pages have 300 seconds; with it images, too, are decoded by a process that can be "
+                           "killed.")  # fmt: skip
+SECONDS = 300.0  # for one page of a PDF where nothing else is said
 
 
 @dataclass(frozen=True)
@@ -21,6 +28,14 @@ class DecodedPage(GrayPage):
 
     dpi: tuple[float, float] | None = None
     description: str = ""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long one page may be decoded, and an event that ends it before, if there is one."""
+
+    seconds: float = SECONDS
+    cancelled: threading.Event | None = None
 
 
 class Document(Protocol):

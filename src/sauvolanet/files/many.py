@@ -12,9 +12,9 @@ from ..errors import OutputError, UsageError
 from ..options import MAX_PIXELS, THREADS, validate
 from ..pipeline import Selection
 from . import read, stores, write
-from .apart import PAGE_SECONDS
 from .batch import JOBS, bound_to_process, run_batch
 from .convert import DPI, FORMAT, KEEP_GRAY
+from .document import PAGE_SECONDS
 from .folders import Row
 from .inputs import Item, find_items, inside, only_file
 from .worker import BatchSettings, Tell

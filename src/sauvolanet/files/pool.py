@@ -21,7 +21,7 @@ from .folders import Row, open_folder
 from .worker import BatchSettings, Task, Tell, Worker, failed_row, failed_together
 
 # settings, root, journal, earlier, threads, hash of the options
-_Setup = tuple[BatchSettings, str, "str | None", "Sequence[str] | None", int, str]
+_Setup = tuple[BatchSettings, str, "str | None", "Sequence[str] | None", int, "str | None"]
 
 
 def run_tasks(tasks: Iterator[Task], jobs: int, setup: _Setup, tell: Tell) -> Iterator[Row]:

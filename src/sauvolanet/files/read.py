@@ -9,9 +9,8 @@ from contextlib import AbstractContextManager
 from typing import IO
 
 from ..options import CHANNEL
-from .apart import Patience, open_apart
 from .decode import START, kind_of, open_here
-from .document import DecodedPage, Document, sane_dpi
+from .document import DecodedPage, Document, Patience, sane_dpi
 
 __all__ = ["MULTI_PAGE", "SUFFIXES", "DecodedPage", "Document", "Patience", "open_document", "sane_dpi"]
 
@@ -36,4 +35,6 @@ def open_document(file: IO[bytes], name: str, *, dpi: float, max_pixels: int, ti
     file.seek(0)
     if patience is None and kind_of(start) != "pdf":
         return open_here(file, name, dpi=dpi, max_pixels=max_pixels, times=times, channel=channel)
+    from .apart import open_apart
+
     return open_apart(file, name, patience or Patience(), dpi=dpi, max_pixels=max_pixels, times=times, channel=channel)

@@ -1,8 +1,9 @@
 """The work on one document of a batch: its pages are converted, skipped where they are finished, or reported as bad.
 
 A row: input, page, pages, output (below the output folder), status (done, skipped, failed, or planned in a dry run),
-error, code (exit code of the error), seconds, options (hash), model, found (what the page tells, see
-`sauvolanet.page.found`), and what tells later that the page is finished: input_size, input_time, output_size.
+error, code (exit code of the error), seconds, options (hash; None for an output file that was named itself, of which
+nothing is recorded), model, found (what the page tells, see `sauvolanet.page.found`), and what tells later that the
+page is finished: input_size, input_time, output_size.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class Worker:
         self.binarizer = Binarizer(settings.selection.with_options(threads=threads))
         patience = None if settings.page_seconds is None else Patience(settings.page_seconds)
         self.conversion = Conversion(self.binarizer, settings.keep_gray, settings.dpi, settings.max_pixels, patience)
-        self.hash = hash or self.conversion.digest(settings.format)[:16]
+        recorded = folder.journal is not None  # by the hash a later run knows what is finished
+        self.hash = hash or (self.conversion.digest(settings.format)[:16] if recorded else None)
         self.kept = Named(settings.kept if settings.force else [], folder.root)
         self.recorded_since: Known = {}
 

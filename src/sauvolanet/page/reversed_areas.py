@@ -52,7 +52,7 @@ def areas(gray: Gray, numbers: PageNumbers) -> list[Area]:
     if np.count_nonzero(solid) < LEAST_HIGH * LEAST_WIDE * FILLED:
         return []
     runs = runs_of(solid, diagonal=False)
-    names = np.unique(runs.component)
+    names = runs.names()
     size = np.bincount(runs.component, runs.last - runs.first)[names]
     boxes = runs.boxes()[:, names]
     high, wide = boxes[1] - boxes[0], boxes[3] - boxes[2]
@@ -137,7 +137,7 @@ def _spans(mask: Ink) -> Ink:
 def _letters(light: Ink) -> bool:
     """Whether what is light (True) in an area is letters: alike in height, of strokes, side by side."""
     runs = runs_of(light)
-    names = np.unique(runs.component)
+    names = runs.names()
     size = np.bincount(runs.component, runs.last - runs.first)[names]
     boxes = runs.boxes()[:, names]
     high = boxes[1] - boxes[0]
