@@ -104,21 +104,21 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Bar]:
-    """The bar on a terminal, with what is logged above it; without a terminal nothing is loaded for it."""
-    if not sys.stderr.isatty():
-        yield NoBar()
-        return
-    from tqdm import tqdm
+    """The bar, with what is logged above it; without a terminal there is none, and nothing is loaded for it."""
+    bar: Bar = NoBar()
+    if sys.stderr.isatty():
+        from tqdm import tqdm
 
-    with tqdm(desc="binarize", unit="page", leave=False, smoothing=0.05) as bar:
-        above = logging.Handler()
-        above.emit = lambda record: bar.write(above.format(record), file=sys.stderr)  # type: ignore[method-assign]
-        logger = logging.getLogger("sauvolanet")
-        logger.addHandler(above)
-        try:
-            yield bar
-        finally:
-            logger.removeHandler(above)
+        bar = tqdm(desc="binarize", unit="page", leave=False, smoothing=0.05)
+    above = logging.Handler()
+    above.emit = lambda record: bar.write(above.format(record), file=sys.stderr)  # type: ignore[method-assign]
+    logger = logging.getLogger("sauvolanet")
+    logger.addHandler(above)
+    try:
+        yield bar
+    finally:
+        logger.removeHandler(above)
+        bar.close()
 
 
 class Bar(Protocol):
