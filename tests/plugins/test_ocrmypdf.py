@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pypdfium2 as pdfium
@@ -18,6 +15,7 @@ from PIL import Image, ImageDraw
 
 from sauvolanet import binarize
 from sauvolanet.files.write import PdfWriter
+from sauvolanet.score.text import errors
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 ROOT = Path(__file__).parents[2]
@@ -30,16 +28,6 @@ def programs() -> None:
     for program in ("tesseract", "gs", "pdfimages", "pdftotext"):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
-
-
-@pytest.fixture(scope="module")
-def benchmark() -> ModuleType:
-    """benchmarks/ocr.py, for its error rate."""
-    spec = importlib.util.spec_from_file_location("ocr_benchmark", ROOT / "benchmarks" / "ocr.py")
-    assert spec and spec.loader
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # its dataclasses look there
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +81,7 @@ def sizes(pdf: Path) -> list[tuple[float, float]]:
         return [page.get_size() for page in document]
 
 
-def test_text_layer_and_size_in_threads_and_in_processes(
-    ocrmypdf: Run, benchmark: ModuleType, scan: Path, data: Path, tmp_path: Path
-) -> None:
+def test_text_layer_and_size_in_threads_and_in_processes(ocrmypdf: Run, scan: Path, data: Path, tmp_path: Path) -> None:
     runs = {
         "plain": [],
         "threads": ["--sauvolanet-for", "both"],
@@ -106,7 +92,7 @@ def test_text_layer_and_size_in_threads_and_in_processes(
     for name, flags in runs.items():
         done = ocrmypdf("ocrmypdf", "--jobs", "8", "--output-type", "pdf", *flags, scan, tmp_path / f"{name}.pdf")
         assert done.returncode == 0, done.stderr
-        wrong, length = benchmark.errors(texts(tmp_path / f"{name}.pdf")[0], truth)
+        wrong, length = errors(texts(tmp_path / f"{name}.pdf")[0], truth)
         rates[name] = wrong / length
     threads, processes = tmp_path / "threads.pdf", tmp_path / "processes.pdf"
     assert rates["threads"] < rates["plain"] + 0.1  # a wrong image, turned or inverted, gives nearly 1
