@@ -31,6 +31,9 @@ class Upload:
     def close(self) -> None:
         self.file.close()
 
+    def __del__(self) -> None:
+        self.close()  # where it was made for a client, or a service, that is gone: nobody else can close it
+
 
 class Body:
     """The body of a request, and whether all of it has come."""

@@ -52,6 +52,9 @@ class Result:
     def close(self) -> None:
         self.file.close()
 
+    def __del__(self) -> None:
+        self.close()  # where it was made for a client, or a service, that is gone: nobody else can close it
+
 
 @dataclass(frozen=True)
 class Order:
