@@ -63,6 +63,16 @@ def test_what_is_seen_of_a_cell_by_hand() -> None:
     assert len(found) == VIEW_INPUTS
 
 
+def test_what_rounding_leaves_of_nothing_has_no_gray() -> None:
+    """Sums may be differences of running totals: 1e-13 dark pixels whose grays add up to 1e-5 are no dark pixels."""
+    sums = np.zeros((1, 2, 5), np.float32)
+    sums[0, 0] = 64, 64 * 200, 64 * 200**2, 1e-13, 1e-5
+    sums[0, 1] = 1e-9, 1e-4, 1e-2, 0, 0  # and such a cell does not lie on the page
+    found = seen(sums, 64, 50, 1 / 150, np.zeros(5, np.float32))
+    assert found[0, 0] == pytest.approx([1, 1, 0, 0, 1, 0, 0, 0, 0, 0], abs=1e-5)
+    assert not found[0, 1].any()
+
+
 def test_around_the_page_lie_zeros_as_far_as_the_convolutions_see() -> None:
     gray, _ = page(1, kind="letter", height=160, width=96)
     view = PageInputs.of(gray, PageNumbers.of(gray), ARCH, SCALING, None).view

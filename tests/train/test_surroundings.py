@@ -51,15 +51,3 @@ def test_beyond_the_page_nothing_is_seen(tiny: Settings) -> None:
     cells = CoarsePage.of(gray, tiny).around(tiny, (0, 0), tiny.patch, (0, 0)).cells
     assert cells[..., 0].sum() <= 100 and set(np.unique(cells[..., 0])) == {0, 1}
     assert not cells[cells[..., 0] == 0].any()
-
-
-def test_what_rounding_leaves_of_nothing_is_nothing(tiny: Settings) -> None:
-    """Sums are differences of running totals: where no pixel is dark, a little may be left, and its gray be anything."""
-    rng = np.random.default_rng(1)
-    gray = np.clip(rng.normal(200, 3, (700, 900)), 190, 255).astype(np.uint8)
-    gray[:120] = rng.integers(0, 256, (120, 900))
-    coarse = CoarsePage.of(gray, tiny)
-    for side in range(40, 140, 7):
-        for corner in ((300, 200), (555, 755), (0, 0)):
-            cells = coarse.around(tiny, corner, side, (0, 0)).cells
-            assert np.isfinite(cells).all() and np.abs(cells).max() < 10
