@@ -61,10 +61,19 @@ class TrainingPage:
         return float(self.truth.mean())
 
     @cached_property
+    def gray(self) -> Gray:
+        """The usual mixture of its colours."""
+        return _mix(self.pixels, LUMA)
+
+    @cached_property
+    def numbers(self) -> PageNumbers:
+        """Those of its gray."""
+        return PageNumbers.of(self.gray[::4, ::4])
+
+    @cached_property
     def contrast(self) -> float:
         """How dark the ink is: 0 as the paper, 1 black."""
-        gray = _mix(self.pixels, LUMA)
-        return float(1 - np.median(gray[self.truth]) / _paper(gray)) if self.truth.any() else 0.0
+        return float(1 - np.median(self.gray[self.truth]) / _paper(self.gray)) if self.truth.any() else 0.0
 
 
 T = TypeVar("T")  # numpy arrays, or torch's tensors
@@ -148,7 +157,7 @@ def _load(page: Page, colour: bool, least: int, reading: Reading | None) -> Trai
 def taught(page: TrainingPage, teacher: Model, part: float) -> TrainingPage:
     """The page with so large a part of its truth replaced by the teacher's probability of ink."""
     (down, right), (height, width) = page.grown, page.truth.shape
-    gray = np.ascontiguousarray(_mix(page.pixels[down : height - down, right : width - right], LUMA))
+    gray = np.ascontiguousarray(page.gray[down : height - down, right : width - right])
     numbers = PageNumbers.of(gray)
     surface = teacher.surface(gray, numbers)
     logit = (surface - gray) * np.float32(teacher.about["alpha"] * teacher.scale(numbers).gain)
@@ -187,9 +196,9 @@ class Patches:
         self.reach = max(settings.architecture.windows) // 2
         self.kind = pages[0].target.dtype
         # made here, before worker processes are: they share its memory
-        self.coarse = {
-            id(page): CoarsePage.of(_mix(page.pixels, LUMA), settings) for page in pages if settings.architecture.view
-        }
+        self.coarse = {id(page): CoarsePage.of(page.gray, settings) for page in pages if settings.architecture.view}
+        for page in pages:
+            _ = page.numbers, page.contrast, page.share
 
     def batch(self, step: int, indices: range) -> Batch[np.ndarray]:
         """The patches of one step (a part of them when several processes share the step)."""
@@ -255,11 +264,10 @@ class Patches:
             slice(max(at - reach * before, 0), min(at + side + reach * after, n))
             for at, n, (before, after) in zip((y, x), (height, width), goes_on, strict=True)
         )
-        weights = LUMA
+        gray, target, numbers = page.gray[region], page.target[region], page.numbers
         if page.pixels.ndim == 3 and rng.random() < s.colour:
             weights = rng.dirichlet(LUMA * 6 + 0.6)
-        gray, target = _mix(page.pixels[region], weights), page.target[region]
-        numbers = PageNumbers.of(_mix(page.pixels[::4, ::4], weights))
+            gray, numbers = _mix(page.pixels[region], weights), PageNumbers.of(_mix(page.pixels[::4, ::4], weights))
         spot = (y - region[0].start, x - region[1].start)
         if side != s.patch:
             factor = s.patch / side
@@ -321,7 +329,7 @@ class Patches:
         page = of_set[rng.integers(len(of_set))]
         corner = [int(rng.integers(max(n - size, 0) + 1)) for n, size in zip(page.truth.shape, gray.shape, strict=True)]
         part = tuple(slice(c, c + size) for c, size in zip(corner, gray.shape, strict=True))
-        other = _mix(page.pixels[part], LUMA)[:, ::-1]
+        other = page.gray[part][:, ::-1]
         lack = [(0, size - n) for n, size in zip(other.shape, gray.shape, strict=True)]
         other = np.pad(other, lack, mode="symmetric")
         blurred = Image.fromarray(np.ascontiguousarray(other)).filter(
