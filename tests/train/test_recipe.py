@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +64,24 @@ name = "small"
 licence = "MIT"
 copyright = "Copyright (c) a lab"
 """
+MORE = """
+name = "more"
+title = "The small network, trained further"
+hours = 0.1
+after = "small.toml"
+
+[[stage]]
+name = "third"
+start = "second"
+preset = "swift"
+steps = 4
+seed = 3
+data = { sets = ["mine"], hold_out = false, shares = {} }
+settings = { patch = 64, batch = 2, checkpoint_every = 2, validate_every = 4, rate = 1e-3 }
+
+[export]
+name = "more"
+"""
 
 
 @pytest.fixture
@@ -119,6 +138,21 @@ def test_at_most_four_stages(small: Path) -> None:
     small.write_text(RECIPE.replace("[mean]", more + "[mean]"))
     with pytest.raises(BadData, match="1 to 4 stages, this one has 5"):
         read(str(small))
+
+
+def test_a_recipe_after_another(small: Path) -> None:
+    more = small.with_name("more.toml")
+    more.write_text(MORE)
+    first, recipe = read(str(small)), read(str(more))
+    assert recipe.stages[:-1] == first.stages and recipe.after == first
+    assert [(stage.name, stage.recipe) for stage in recipe.stages] == [
+        ("first", "small"), ("second", "small"), ("third", "more")]  # fmt: skip
+    more.write_text(MORE.replace("small.toml", "more.toml"))
+    with pytest.raises(BadData, match="comes after itself"):
+        read(str(more))
+    more.write_text(MORE.replace("small.toml", "none.toml"))
+    with pytest.raises(BadData, match="none.toml"):
+        read(str(more))
 
 
 def test_the_digest_is_of_what_decides_about_the_weights(small: Path) -> None:
@@ -208,6 +242,19 @@ def test_killed_at_any_moment_a_recipe_ends_with_the_same_weights(small: Path, p
     assert walk(read(str(small)), pairs, whole, output=tmp_path / "copy") == tmp_path / "copy.json"
     assert (whole / "second" / "checkpoint.pt").stat().st_mtime_ns == before
     assert load(str(tmp_path / "copy")).digest == load(str(whole / "small")).digest
+    # a recipe that comes after this one goes on in its folder, or makes its stages itself
+    more = tmp_path / "more.toml"
+    more.write_text(MORE)
+    alone = tmp_path / "alone"
+    walk(read(str(more)), pairs, alone)
+    shutil.copytree(whole, tmp_path / "further")
+    walk(read(str(more)), pairs, tmp_path / "further")
+    assert (alone / "more.npz").read_bytes() == (tmp_path / "further" / "more.npz").read_bytes()
+    assert (alone / "second" / "model.npz").read_bytes() == (whole / "second" / "model.npz").read_bytes()
+    assert load(str(tmp_path / "further" / "more")).about["training"]["digests"]["start"] == second
+    with pytest.raises(UsageError, match="but of recipe more"):
+        walk(read(str(small)), pairs, alone)
+
     other_pages = tmp_path / "other-pages"
     other_pages.mkdir()
     for name in ("mine", "other"):

@@ -1,6 +1,7 @@
 """A recipe: one file from which one command makes one model, from nothing, stage by stage.
 
     name = "swift"                      # and title, hours (to expect on two cores), [expect] (figures to expect)
+    after = "swift-heldout"             # or none: another recipe, whose stages come first
 
     [[stage]]                           # at most four; each is a training run
     name = "first"
@@ -26,7 +27,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +54,7 @@ class Stage:
     """A training run of a recipe."""
 
     name: str
+    recipe: str  # the name of the recipe that it is of: this one, or one before it
     start: str  # NOTHING, or the name of an earlier stage
     settings: Settings  # those of the network are its start's; α, k and r too, once the start is trained
     changes: Mapping[str, Any]  # of the preset's settings
@@ -70,6 +72,13 @@ class Recipe:
     stages: tuple[Stage, ...]
     mean: tuple[str, ...]  # stages whose mean the model is; one for no mean
     export: Mapping[str, str] = field(default_factory=dict)  # name, licence, copyright, source
+    after: Recipe | None = None  # the recipe whose stages come first
+
+    def known(self) -> Iterator[Recipe]:
+        """This recipe, and those before it."""
+        yield self
+        if self.after:
+            yield from self.after.known()
 
     @cached_property
     def digest(self) -> str:
@@ -89,6 +98,11 @@ def shipped() -> list[str]:
 
 def read(name: str) -> Recipe:
     """A recipe of the package by name, or one's own by path; one that makes no sense is a BadData that says where."""
+    return _read(name, ())
+
+
+def _read(name: str, before: tuple[Path, ...]) -> Recipe:
+    """before : recipes that come after this one."""
     path = SHIPPED / f"{name}.toml" if name in shipped() else Path(name)
     if not path.is_file() and path.suffix != ".toml":
         raise UnknownName("recipe", name, shipped())
@@ -97,20 +111,27 @@ def read(name: str) -> Recipe:
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else problem
         raise BadData(f"{path}: not a recipe ({reason})") from None
+    after = None
+    if "after" in raw:
+        if path in before:
+            raise BadData(f"{path}: the recipe comes after itself")
+        other = str(raw["after"])
+        after = _read(other if other in shipped() else str(path.parent / other), (*before, path))
     try:
-        return _recipe(raw)
+        return _recipe(raw, after)
     except (UsageError, TypeError) as problem:
         raise BadData(f"{path}: {problem}") from None
 
 
-def _recipe(raw: dict[str, Any]) -> Recipe:
+def _recipe(raw: dict[str, Any], after: Recipe | None) -> Recipe:
     _keys(raw, "the recipe", {"name": str, "title": str, "hours": float, "stage": list, "export": dict},
-          {"expect": dict, "mean": dict})  # fmt: skip
-    if not 1 <= len(raw["stage"]) <= MOST_STAGES:
-        raise UsageError(f"a recipe has 1 to {MOST_STAGES} stages, this one has {len(raw['stage'])}")
-    stages: dict[str, Stage] = {}
-    for number, one in enumerate(raw["stage"], 1):
-        stage = _stage(one, number, stages)
+          {"expect": dict, "mean": dict, "after": str})  # fmt: skip
+    stages = {stage.name: stage for stage in after.stages} if after else {}
+    count = len(stages) + len(raw["stage"])
+    if not (raw["stage"] and count <= MOST_STAGES):
+        raise UsageError(f"a recipe has 1 to {MOST_STAGES} stages, this one has {count}")
+    for number, one in enumerate(raw["stage"], len(stages) + 1):
+        stage = _stage(one, number, stages, raw["name"])
         stages[stage.name] = stage
     mean = raw.get("mean", {"of": [list(stages)[-1]]})
     _keys(mean, "mean", {"of": list}, {})
@@ -131,12 +152,11 @@ def _recipe(raw: dict[str, Any]) -> Recipe:
             raise UsageError(f"expect: {name} must be a number, not {value!r}")
     if raw["hours"] <= 0:
         raise UsageError(f"hours must be above 0, not {raw['hours']:g}")
-    return Recipe(
-        raw["name"], raw["title"], raw["hours"], raw.get("expect", {}), tuple(stages.values()), of, raw["export"]
-    )
+    return Recipe(raw["name"], raw["title"], raw["hours"], raw.get("expect", {}), tuple(stages.values()), of, raw["export"],
+                  after)  # fmt: skip
 
 
-def _stage(raw: Any, number: int, before: Mapping[str, Stage]) -> Stage:
+def _stage(raw: Any, number: int, before: Mapping[str, Stage], recipe: str) -> Stage:
     where = f"stage {number}"
     _keys(
         raw,
@@ -181,7 +201,7 @@ def _stage(raw: Any, number: int, before: Mapping[str, Stage]) -> Stage:
     if made.frozen and start == NOTHING:
         raise UsageError(f"{where}: a run with frozen normalisation needs an earlier stage to start from")
     _check_shares(made, where)
-    return Stage(name, start, made, changes, teacher)
+    return Stage(name, recipe, start, made, changes, teacher)
 
 
 def like(settings: Settings, start: Settings) -> Settings:

@@ -5,6 +5,7 @@
     OUT/STAGE/             the run of a stage, and model.json with model.npz, its weights
     OUT/NAME.json, .npz    the model
 
+A recipe that comes after another goes on in the folder of that one, or makes its stages itself: the same ones.
 Killed at any moment and started again it goes on and ends with the same weights, bit for bit.
 """
 
@@ -46,7 +47,8 @@ def walk(recipe: Recipe, data: Path, out: Path, command: str = "", output: Path 
         else:
             job.say(f"{title}: step {job.step} of {job.settings.steps}")
             job.train()
-        model = _of_recipe(job.model(f"{recipe.name}-{stage.name}"), recipe)
+        owner = next(one for one in recipe.known() if one.name == stage.recipe)
+        model = _of_recipe(job.model(f"{owner.name}-{stage.name}"), owner)
         if job.rank == 0:
             save(model.about, model.weights, out / stage.name / MODEL)
         job.wait()
@@ -91,14 +93,14 @@ def _of_recipe(model: Model, recipe: Recipe) -> Model:
 
 
 def _same_recipe(recipe: Recipe, out: Path) -> None:
-    """Note for which recipe the folder is; one that is for another is a UsageError."""
+    """Note for which recipe the folder is; one that is for another, and not for one before this, is a UsageError."""
     path = out / OF_RECIPE
-    now = {"recipe": recipe.name, "recipe_sha256": recipe.digest}
+    now, *earlier = ({"recipe": one.name, "recipe_sha256": one.digest} for one in recipe.known())
     try:
         before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     except ValueError:
         raise BadData(f"{path}: damaged; use another --out") from None
-    if before is None:
+    if before is None or before in earlier:
         with atomic(path) as file:
             file.write((json.dumps(now, indent=1) + "\n").encode())
     elif before != now:
