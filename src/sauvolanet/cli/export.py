@@ -36,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="The mean of the run's weights and these models': the one it began with, or others that began there.",
     )
+    parser.add_argument(
+        "--single",
+        action="store_true",
+        help="Keep single precision. Without it a network of the second kind runs in 8 bits, several times as fast.",
+    )
     parser.add_argument("--standalone", action="store_true", help="Write a model as one ONNX file.")
 
 
@@ -86,6 +91,9 @@ def _export(args: argparse.Namespace) -> int:
         model = mean_of(model, [load(other) for other in args.mean_with])
         net = folded(job.settings, model)
     apart = difference(net, model, _page(args, job))
+    if not args.single:
+        model = job.in_eight_bits(model)
     path = save(model.about, model.weights, args.output)
-    print(f"{path}: {model.about['parameters']:,} numbers, step {job.step}, threshold within {apart:.1e} of torch's")
+    print(f"{path}: {model.about['parameters']:,} numbers, {model.about['bits']} bits, step {job.step}, threshold within "
+          f"{apart:.1e} of torch's before rounding")  # fmt: skip
     return 0

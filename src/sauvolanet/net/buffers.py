@@ -23,9 +23,17 @@ idle: dict[int, np.ndarray] = {}  # oldest first; only single, atomic steps on i
 
 def empty(*shape: int) -> Array:
     """An uninitialised float32 array; its memory is taken again when neither it nor a view of it is in use."""
-    size = 4 * math.prod(shape)
+    return _taken(4 * math.prod(shape)).view(np.float32).reshape(shape)
+
+
+def empty_bytes(*shape: int) -> npt.NDArray[np.uint8]:
+    """The same of bytes."""
+    return _taken(math.prod(shape)).reshape(shape)
+
+
+def _taken(size: int) -> npt.NDArray[np.uint8]:
     if size < SMALL:
-        return np.empty(shape, np.float32)
+        return np.empty(size, np.uint8)
     fitting = [raw for raw in list(idle.values()) if size <= raw.nbytes <= 2 * size]
     for raw in sorted(fitting, key=len):
         if idle.pop(id(raw), None) is not None:
@@ -33,9 +41,9 @@ def empty(*shape: int) -> Array:
     else:
         raw = np.empty(size, np.uint8)
     # through a memoryview, because numpy would let views refer to `raw` directly and the array end before them
-    flat = np.frombuffer(raw.data, np.float32, size // 4)
+    flat = np.frombuffer(raw.data, np.uint8, size)
     weakref.finalize(flat, _release, raw).atexit = False
-    return flat.reshape(shape)
+    return flat
 
 
 def _release(raw: np.ndarray) -> None:

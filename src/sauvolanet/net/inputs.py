@@ -165,9 +165,9 @@ class PageInputs:
         scaled = (self.gray[region] - np.float32(self.scale.low)) * np.float32(self.scale.gain)
         return Statistics(scaled, mean, deviation)
 
-    def features(self, measured: Statistics, threads: int | None = 1) -> Array:
+    def features(self, measured: Statistics, threads: int | None = 1, channels: int | None = None) -> Array:
         """What the attention sees of a region; see `features`."""
-        return features(self.architecture, *measured, self.numbers, threads)
+        return features(self.architecture, *measured, self.numbers, threads, channels)
 
     def inputs(self, region: Region, threads: int | None = 1) -> Inputs:
         """Everything the network reads of a region."""
@@ -222,14 +222,14 @@ def thresholds(gray: Gray, arch: Architecture, k: Array, r: Array, scale: Scale,
 
 
 def features(arch: Architecture, scaled: Array, mean: Array, deviation: Array, numbers: Array,
-             threads: int | None = 1) -> Array:  # fmt: skip
+             threads: int | None = 1, channels: int | None = None) -> Array:  # fmt: skip
     """What the attention sees: (H / fold, W / fold, inputs), H and W rounded up to the architecture's multiple.
 
-    Beyond the page its last row and column go on.
+    Beyond the page its last row and column go on. channels : how many the result has, if more; these hold anything.
     """
     fold = arch.fold
     height, width = (-(-n // arch.multiple) * arch.multiple // fold for n in scaled.shape)
-    out = empty(height, width, arch.inputs)
+    out = empty(height, width, channels or arch.inputs)
     kernels = native()
     if kernels is None:
         features_numpy(arch, scaled, mean, deviation, numbers, out)

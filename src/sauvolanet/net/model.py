@@ -25,6 +25,7 @@ from ..page.numbers import PageNumbers
 from ..page.reading import Reading, reading_from_json
 from .architecture import Architecture, architecture_from_json
 from .buffers import Array
+from .eight import Network8, fits, layers_of
 from .inputs import PageInputs, Scale, check_scaling, page_scale
 from .run import Layer, Network, halo_of, pack
 from .view import sampled
@@ -42,6 +43,7 @@ _RESULT_KEYS = {
     "scaling",
     "margins",
     "reading",
+    "bits",
     "sha256",
 }  # what makes the result
 _KEYS = _RESULT_KEYS | {"format", "name", "file", "licence", "copyright", "source", "alpha", "halo", "multiple",
@@ -69,6 +71,8 @@ class Model:
     def digest(self) -> str:
         """Same digest, same results: of the weights and of what the description says of how they are used."""
         used = {name: self.about[name] for name in _RESULT_KEYS - {"sha256"}}
+        if used["bits"] == 32:
+            del used["bits"]  # digests from before there were others stay what they are
         used["sha256"] = self.about.get("sha256") or hashlib.sha256(packed(self.weights)).hexdigest()  # not saved yet
         return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
 
@@ -89,6 +93,8 @@ class Model:
             relu = layer.normalised and self.architecture.norm == "batch"
             layers[layer.name] = Layer(weight, bias, pack(weight), layer.outputs, layer.dilation, relu)
         k, r = (np.asarray(self.about[n], np.float32) for n in ("k", "r"))
+        if self.about["bits"] == 8:
+            return Network8(self.architecture, layers, k, r, layers_of(self.architecture, self.weights))
         return Network(self.architecture, layers, k, r)
 
     def scale(self, numbers: PageNumbers) -> Scale:
@@ -160,7 +166,7 @@ def describe(name: str, architecture: Architecture, k: list[float], r: list[floa
         "architecture": architecture.to_json(), "windows": list(architecture.windows), "k": k, "r": r,
         "constants": list(architecture.constants), "alpha": alpha, "scaling": scaling,
         "margins": margins and margins.to_json(), "reading": reading and reading.to_json(), "halo": halo_of(architecture), "multiple": architecture.multiple,
-        "parameters": parameters,
+        "bits": 32, "parameters": parameters,
         "macs_per_pixel": round(architecture.macs_per_pixel, 1), "recipe": None, "recipe_sha256": None, "training": training,
     }  # fmt: skip
 
@@ -234,6 +240,8 @@ def _check(about: dict[str, Any]) -> None:
     if not isinstance(about["name"], str) or not about["name"]:
         raise BadModel("name must be text")
     check_scaling(about["scaling"])
+    if about["bits"] not in (8, 32) or (about["bits"] == 8 and not fits(Model(about, {}).architecture)):
+        raise BadModel("bits must be 32, or 8 for a network of the second kind")
     about["training"].get("partition")
     if Path(about["file"]).name != about["file"]:
         raise BadModel("file must be a name without a folder")
@@ -267,7 +275,7 @@ def load_once(path: Path, *_: int) -> Model:
         raise BadModel(f"{file}: checksum differs from {path.name}; the file is damaged or belongs to another model")
     model = Model(about, {})
     try:
-        model.weights = read_weights(data, model.architecture)
+        model.weights = read_weights(data, model.architecture, about["bits"])
     except BadModel as problem:
         raise BadModel(f"{file}: {problem}") from None
     return model

@@ -46,11 +46,14 @@ def pack(weight: Array) -> Array:
 
     A group has 16 outputs, the first 8 or 24 where they are no multiple of 16; in it tap after tap, input after input.
     """
-    outputs = len(weight)
-    assert outputs % 8 == 0
     order = weight.transpose(2, 3, 1, 0).astype(np.float32)  # tap row, tap column, input, output
-    edges = [0, *range(min(outputs, 24) if outputs % 16 else 16, outputs + 1, 16)]
-    return np.concatenate([order[..., a:b].reshape(-1) for a, b in pairwise(edges)])
+    return np.concatenate([order[..., a:b].reshape(-1) for a, b in pairwise(groups(len(weight)))])
+
+
+def groups(outputs: int) -> list[int]:
+    """Where the groups of outputs that a kernel computes together begin, and the end of the last."""
+    assert outputs % 8 == 0
+    return [0, *range(min(outputs, 24) if outputs % 16 else 16, outputs + 1, 16)]
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,9 @@ class Network:
     k: Array
     r: Array
 
+    fused_sums = True  # see `attend`
+    logit_multiple = 1  # what the refinement reads is filled up to a multiple of so many numbers
+
     def tiles(self, page: PageInputs, threads: int | None, largest: int | None = None,
               keep: bool = False) -> Iterator[TileResult]:  # fmt: skip
         """The page tile by tile.
@@ -248,7 +254,7 @@ class Network:
             return None
         x = page.view.cells
         for i in range(len(self.architecture.view)):
-            x = convolve(x, self.layers[f"view{i}"], threads)
+            x = self.convolved(f"view{i}", x, threads)
         return x[..., : self.architecture.view[-1]]
 
     def in_view(self, page: PageInputs, view: Array | None, region: Region) -> Array | None:
@@ -279,15 +285,28 @@ class Network:
                 if until == f"down{depth}.{i}":
                     return x
         for depth in range(len(arch.widths) - 2, -1, -1):
-            x = add_enlarged(kept.pop(), convolve(x, self.layers[f"reduce{depth}"], threads), threads)
+            x = add_enlarged(kept.pop(), self.convolved(f"reduce{depth}", x, threads), threads)
             x = self._layer(f"up{depth}", x, norms, threads, until)
             if until == f"up{depth}":
                 return x
-        return convolve(x, self.layers["head"], threads)
+        return self.convolved("head", x, threads)
+
+    def convolved(self, name: str, x: Array, threads: int | None, first: int = 0, last: int | None = None) -> Array:
+        """A convolution of the network, see `convolve`."""
+        return convolve(x, self.layers[name], threads, first, last)
+
+    def refined(self, logits: Array, first: int, last: int) -> Array:
+        """What the refinement adds to the logits of rows first … last − 1; only these rows are sure to be computed."""
+        x = logits
+        for more, name in zip(
+            reversed(range(len(self.architecture.refinement))), self.architecture.refinement, strict=True
+        ):
+            x = self.convolved(name, x, 1, max(first - more, 0), min(last + more, len(logits)))
+        return x
 
     def _layer(self, name: str, x: Array, norms: Norms, threads: int | None, until: str) -> Array:
         """A convolution with its normalisation and ReLU; the plain convolution if it is the one asked for."""
-        z = convolve(x, self.layers[name], threads)
+        z = self.convolved(name, x, threads)
         if self.architecture.norm == "batch" or name == until:
             return z
         scale, shift = norms[name] if name in norms else page_norm(row_sums(z, threads), z.shape[0] * z.shape[1])
@@ -320,16 +339,13 @@ class Network:
             for a in range(begin, end, BAND):
                 b = min(a + BAND, end)
                 top, bottom = max(rows.start + a - reach, 0), min(rows.start + b + reach, len(scaled))
-                logits, change = unfold(arch, head, scaled, mean, top, bottom), None
+                logits, change = unfold(arch, head, scaled, mean, top, bottom, self.logit_multiple), None
                 here = (slice(rows.start + a, rows.start + b), columns)
                 band = (slice(here[0].start - top, here[0].stop - top), columns, slice(arch.choices))
                 if arch.refine:
-                    first, last, x = band[0].start, band[0].stop, logits
-                    for more, name in zip(reversed(range(reach)), arch.refinement, strict=True):
-                        x = convolve(x, self.layers[name], 1, max(first - more, 0), min(last + more, len(logits)))
-                    change = x[band]
+                    change = self.refined(logits, band[0].start, band[0].stop)[band]
                 attend(logits[band], change, mean[here], deviation[here], self.k, self.r, constants, attention[a:b],
-                       threshold[a:b])  # fmt: skip
+                       threshold[a:b], self.fused_sums)  # fmt: skip
 
         run_bands(shape[0], threads, work, pieces=4)
         return threshold, attention
@@ -364,12 +380,17 @@ def normalise(z: Array, scale: Array, shift: Array, threads: int | None) -> Arra
     return z
 
 
-def unfold(arch: Architecture, head: Array, scaled: Array, mean: Array, top: int, bottom: int) -> Array:
-    """Rows top … bottom − 1 at full resolution: the logits, and behind them what the refinement sees besides."""
+def unfold(arch: Architecture, head: Array, scaled: Array, mean: Array, top: int, bottom: int,
+           multiple: int = 1) -> Array:  # fmt: skip
+    """Rows top … bottom − 1 at full resolution: the logits, and behind them what the refinement sees besides.
+
+    multiple : of which the number of channels is; those that are filled up hold anything.
+    """
     fold, width = arch.fold, scaled.shape[1]
     if fold == 1 and not arch.refine:
         return head[top:bottom, :width]
-    out = empty(bottom - top, width, arch.refine_inputs if arch.refine else arch.choices)
+    inputs = arch.refine_inputs if arch.refine else arch.choices
+    out = empty(bottom - top, width, -(-inputs // multiple) * multiple)
     near = np.array(arch.refine_indices, np.int64)
     kernels = native()
     (unfold_numpy if kernels is None else kernels.unfold)(head, scaled, mean, near, fold, arch.choices, top, out)
@@ -388,16 +409,19 @@ def unfold_numpy(head: Array, scaled: Array, mean: Array, near: npt.NDArray[np.i
     if inputs > choices:
         gray = scaled[top : top + height]
         out[..., choices] = gray
-        out[..., choices + 1 :] = gray[..., None] - mean[top : top + height][..., near]
+        out[..., choices + 1 : choices + 1 + len(near)] = gray[..., None] - mean[top : top + height][..., near]
 
 
 def attend(logits: Array, change: Array | None, mean: Array, deviation: Array, k: Array, r: Array, constants: Array,
-           attention: Array, threshold: Array) -> None:  # fmt: skip
-    """AST of logits + change into ``threshold``, and the attention where there is room for it."""
+           attention: Array, threshold: Array, fused: bool = True) -> None:  # fmt: skip
+    """AST of logits + change into ``threshold``, and the attention where there is room for it.
+
+    fused : products and sums are rounded together where the processor can; without, every processor gives the same.
+    """
     kernels = native()
     if kernels is not None and len(k) + len(constants) <= 8:
         kept = attention if attention.size else None
-        kernels.attend(logits, change, mean, deviation, k / r, np.float32(1) - k, constants, kept, threshold)
+        kernels.attend(logits, change, mean, deviation, k / r, np.float32(1) - k, constants, kept, threshold, fused)
         return
     logits = logits[..., : len(k) + len(constants)] if change is None else logits + change
     weights, threshold[:] = attend_numpy(logits, mean, deviation, k, r, constants)

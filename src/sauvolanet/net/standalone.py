@@ -25,6 +25,7 @@ from ..errors import MissingExtra, RunFailed
 from ..page.margins import Margins
 from ..page.numbers import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, LONE_CONTRAST, MARGIN_PART, PageNumbers
 from .architecture import VIEW_CELL, Convolution
+from .eight import Layer8, Network8
 from .inputs import MINIMUM_VARIANCE, habit_features
 from .model import Model
 from .view import CELLS, STEP, reach
@@ -385,7 +386,9 @@ def _view(graph: _Graph, model: Model, size: str, cut: str, low: str, gain: str,
 
 
 def _convolution(graph: _Graph, model: Model, layer: Convolution, x: str) -> str:
-    """The plain convolution of a layer."""
+    """The plain convolution of a layer; in 8 bits, where it is normalised, what becomes of its bytes."""
+    if isinstance(model.network, Network8):
+        return _convolution8(graph, model.network.eights[layer.name], x)
     weight, bias = (
         graph.constant(model.weights[f"{layer.name}.{part}"], name=f"{layer.name}.{part}")
         for part in ("weight", "bias")
@@ -394,6 +397,27 @@ def _convolution(graph: _Graph, model: Model, layer: Convolution, x: str) -> str
     return graph.node(
         "Conv", x, weight, bias, dilations=[layer.dilation] * 2, pads=[pad] * 4, kernel_shape=[layer.side] * 2
     )
+
+
+def _convolution8(graph: _Graph, eight: Layer8, x: str) -> str:
+    """See net/eight.py. Whole numbers in single precision: their sums are exact, so engines agree with the runtime."""
+    node, constant, layer = graph.node, graph.constant, eight.layer
+
+    def each(values: Any, count: int) -> str:
+        return constant(np.reshape(values[:count], (1, -1, 1, 1)))
+
+    def rounded(x: str) -> str:
+        return node("Floor", node("Add", node("Clip", x, constant(0), constant(127)), constant(0.5)))
+
+    gain, zero = each(eight.gain, layer.inputs), each(eight.zero, layer.inputs)
+    x = node("Sub", rounded(node("Add", node("Mul", x, gain), zero)), zero)
+    weight = constant(eight.weight[: layer.outputs, : layer.inputs], name=f"{layer.name}.weight")
+    pad = layer.side // 2 * layer.dilation
+    x = node("Conv", x, weight, dilations=[layer.dilation] * 2, pads=[pad] * 4, kernel_shape=[layer.side] * 2)
+    # rounding changes nothing, and keeps engines from drawing the next numbers into the weights
+    x = node("Mul", node("Round", x), each(eight.times, layer.outputs))
+    x = node("Add", x, each(eight.bias, layer.outputs))
+    return x if eight.next_gain is None else node("Mul", rounded(x), each(1 / eight.next_gain, layer.outputs))
 
 
 def _attention(graph: _Graph, model: Model, features: str, seen: str, view: str, size: str | None,

@@ -16,11 +16,16 @@ _HEADER_BYTES = 4096  # before the numbers of each array
 _WIDEST = 8  # bytes of a number
 
 
-def read_weights(data: bytes, architecture: Architecture) -> dict[str, Array]:
-    """The arrays of an .npz that this network needs, no other and in these shapes; anything else is a BadModel."""
+def read_weights(data: bytes, architecture: Architecture, bits: int) -> dict[str, Array]:
+    """The arrays of an .npz that this network needs, no other and in these shapes; anything else is a BadModel.
+
+    bits : 32, or 8 for a network that has the range of each input of its convolutions, too.
+    """
     shapes: dict[str, tuple[int, ...]] = {}
     for layer in architecture.convolutions():
         shapes |= {f"{layer.name}.weight": layer.shape, f"{layer.name}.bias": (layer.outputs,)}
+        if bits == 8:
+            shapes |= {f"{layer.name}.{end}": (layer.inputs,) for end in ("low", "high")}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             sizes = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}

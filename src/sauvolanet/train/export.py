@@ -59,7 +59,8 @@ def mean_of(model: Model, others: list[Model]) -> Model:
                 f"{model.name} and {other.name} differ in architecture, scaling, margins or reading and have no mean"
             )
     all_of_them = [model, *others]
-    weights = {n: np.stack([m.weights[n] for m in all_of_them]).mean(0) for n in model.weights}
+    own = [n for n in model.weights if n.endswith((".weight", ".bias"))]  # ranges of inputs are those of other weights
+    weights = {n: np.stack([m.weights[n] for m in all_of_them]).mean(0) for n in own}
     about = {n: np.mean([m.about[n] for m in all_of_them], axis=0).tolist() for n in ("k", "r", "alpha")}
     training = {**model.about["training"], "mean_with": [other.name for other in others]}
     training["digests"] = {**training.get("digests", {}), "mean_of": [m.digest for m in all_of_them]}
@@ -68,7 +69,7 @@ def mean_of(model: Model, others: list[Model]) -> Model:
             training.get("partition", "unknown"), other.about["training"].get("partition", "unknown")
         )
     kept = {n: v for n, v in model.about.items() if n not in ("file", "sha256")}  # of other weights
-    return Model({**kept, **about, "training": training}, weights)
+    return Model({**kept, **about, "bits": 32, "training": training}, weights)
 
 
 def threshold_in_torch(net: SauvolaNet, page: PageInputs) -> npt.NDArray[np.float32]:

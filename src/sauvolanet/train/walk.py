@@ -3,7 +3,7 @@
     OUT/recipe.json        which recipe the folder is for
     OUT/composed/          composed pages, shared by the stages
     OUT/STAGE/             the run of a stage, and model.json with model.npz, its weights
-    OUT/NAME.json, .npz    the model
+    OUT/NAME.json, .npz    the model, in 8 bits where its network can be
 
 A recipe that comes after another goes on in the folder of that one, or makes its stages itself: the same ones.
 Killed at any moment and started again it goes on and ends with the same weights, bit for bit.
@@ -83,6 +83,7 @@ def _export(recipe: Recipe, jobs: dict[str, Run], models: dict[str, Model], outp
     if last.rank == 0:
         page = last.a_page()
         difference(net, model, read_image(page) if page else example())
+        model = last.in_eight_bits(model)
         save(model.about, model.weights, output)
     last.wait()
     return base_of(output).with_name(base_of(output).name + ".json")

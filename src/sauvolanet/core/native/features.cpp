@@ -253,13 +253,15 @@ struct Choices {  // a lane is a choice: what lies behind them has a bias of min
     Lanes<8> slope, level, constant, bias;
 
     // The threshold of one pixel; one over the sum of the weights goes to `inverse`, the weights to `weights`.
+    template <bool fused>
     float attend(const float *logits, const float *change, const float *mean, const float *deviation, Lanes<8> &weights,
                  float &inverse) const {
         Lanes<8> value = load<8>(logits);
         if (change) value = value + load<8>(change);
         value = value + bias;
-        weights = exponential<8>(value - highest(value));
-        const Lanes<8> surface = fma(load<8>(mean), fma(slope, load<8>(deviation), level), constant);
+        weights = exponential<8, fused>(value - highest(value));
+        const Lanes<8> line = multiply_add<fused>(slope, load<8>(deviation), level);
+        const Lanes<8> surface = multiply_add<fused>(load<8>(mean), line, constant);
         inverse = 1.0f / total(weights);
         return total(weights * surface) * inverse;
     }
@@ -267,8 +269,9 @@ struct Choices {  // a lane is a choice: what lies behind them has a bias of min
 
 // threshold = Σ softmax(logits + change) · (m · (level + slope · s), constants), at most eight choices.
 //
-// change : like logits, or None. attention : the softmax is put there, unless it is None.
-static void attend(View<const float, 3> logits, View<const float, 3> change, View<const float, 3> mean,
+// change : like logits, or None. attention : the softmax is put there, unless it is None. fused : see net/run.py.
+template <bool fused>
+static void attend_rows(View<const float, 3> logits, View<const float, 3> change, View<const float, 3> mean,
                    View<const float, 3> deviation, View<const float, 1> slope, View<const float, 1> level,
                    View<const float, 1> constants, View<float, 3> attention, View<float, 2> threshold) {
     const Index width = threshold.shape[1], windows = mean.shape[2], choices = windows + constants.shape[0];
@@ -286,13 +289,13 @@ static void attend(View<const float, 3> logits, View<const float, 3> change, Vie
         float *to = threshold[i].data;
         for (Index j = 0; j < width; j++) {
             if (j < safe) {
-                to[j] = all.attend(l, c, m, d, weights, inverse);
+                to[j] = all.attend<fused>(l, c, m, d, weights, inverse);
             } else {
                 std::copy_n(l, choices, spare[0]);
                 if (c) std::copy_n(c, choices, spare[1]);
                 std::copy_n(m, windows, spare[2]);
                 std::copy_n(d, windows, spare[3]);
-                to[j] = all.attend(spare[0], c ? spare[1] : nullptr, spare[2], spare[3], weights, inverse);
+                to[j] = all.attend<fused>(spare[0], c ? spare[1] : nullptr, spare[2], spare[3], weights, inverse);
             }
             if (attention.data)
                 for (Index n = 0; n < choices; n++) attention(i, j, n) = weights[static_cast<int>(n)] * inverse;
@@ -302,6 +305,13 @@ static void attend(View<const float, 3> logits, View<const float, 3> change, Vie
             d += deviation.stride[1];
         }
     }
+}
+
+static void attend(View<const float, 3> logits, View<const float, 3> change, View<const float, 3> mean,
+                   View<const float, 3> deviation, View<const float, 1> slope, View<const float, 1> level,
+                   View<const float, 1> constants, View<float, 3> attention, View<float, 2> threshold, bool fused) {
+    const auto rows = fused ? attend_rows<true> : attend_rows<false>;
+    rows(logits, change, mean, deviation, slope, level, constants, attention, threshold);
 }
 
 // out (H, 2, C) float64 += sums and sums of squares of each row.

@@ -41,6 +41,7 @@ template <int N> using Bytes = typename VectorOf<std::uint8_t, N>::type;
 template <int N> inline Whole<N> truncated(Lanes<N> a) { return __builtin_convertvector(a, Whole<N>); }
 template <int N> inline Lanes<N> as_float(Whole<N> a) { return __builtin_convertvector(a, Lanes<N>); }
 template <int N> inline Bytes<N> as_bytes(Whole<N> a) { return __builtin_convertvector(a, Bytes<N>); }
+inline Lanes<8> from_bytes(Bytes<8> a) { return __builtin_convertvector(__builtin_convertvector(a, Whole<8>), Lanes<8>); }
 
 // The numbers of two vectors, one behind the other, in another order.
 #if defined(__clang__)
@@ -94,6 +95,11 @@ template <int N> inline Lanes<N> as_float(Whole<N> a) {
 template <int N> inline Bytes<N> as_bytes(Whole<N> a) {
     Bytes<N> out;
     for (int i = 0; i < N; i++) out[i] = static_cast<std::uint8_t>(a[i]);
+    return out;
+}
+inline Lanes<8> from_bytes(Bytes<8> a) {
+    Lanes<8> out;
+    for (int i = 0; i < 8; i++) out[i] = static_cast<float>(a[i]);
     return out;
 }
 template <int... order, class V> inline V picked(V a, V b) {
@@ -155,6 +161,12 @@ inline Lanes<1> fma(Lanes<1> a, Lanes<1> b, Lanes<1> c) { return spread<1>(fma(a
 inline Lanes<16> fma(Lanes<16> a, Lanes<16> b, Lanes<16> c) { return _mm512_fmadd_ps(a, b, c); }
 #endif
 
+// The same, or rounded twice on every processor.
+template <bool fused, class V> inline V multiply_add(V a, V b, V c) {
+    if constexpr (fused) return fma(a, b, c);
+    else return a * b + c;
+}
+
 template <int N> inline Lanes<N> larger(Lanes<N> a, Lanes<N> b) {
 #if defined(__GNUC__)
     return a > b ? a : b;
@@ -204,14 +216,14 @@ inline float total(Lanes<8> value) {
 }
 
 // exp(value) in each lane, value ≤ 0, to about 1e-7; below −87 it is about 1e-38.
-template <int N> inline Lanes<N> exponential(Lanes<N> value) {
+template <int N, bool fused = true> inline Lanes<N> exponential(Lanes<N> value) {
     const Lanes<N> power = larger<N>(value, spread<N>(-87.0f)) * 1.4426950408889634f;
     Whole<N> whole = truncated<N>(power);
     whole = whole + (as_float<N>(whole) > power);  // rounded down
     const Lanes<N> part = power - as_float<N>(whole);
     Lanes<N> result = spread<N>(1.8775767e-3f);
     for (float number : {8.9893397e-3f, 5.5826318e-2f, 2.4015361e-1f, 6.9315308e-1f, 9.9999994e-1f})
-        result = fma(result, part, spread<N>(number));
+        result = multiply_add<fused>(result, part, spread<N>(number));
     const Whole<N> bits = (whole + 127) << 23;
     Lanes<N> scale;
     std::memcpy(&scale, &bits, sizeof scale);

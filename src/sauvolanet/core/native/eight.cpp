@@ -1,0 +1,223 @@
+// Networks in 8 bits: activations 0 … 127, weights −127 … 127, exact sums, so every processor gives the same numbers.
+//
+// An activation of 7 bits times a weight of 8, two of them summed, fits into 16 bits: AVX2 needs no saturation. What the
+// numbers mean, and the truth of each kernel, is in net/eight.py.
+
+#include <algorithm>
+
+#include "bind.h"
+#include "lanes.h"
+#include "walk.h"
+
+namespace sauvolanet::LEVEL {
+
+using Byte = std::uint8_t;
+using Weight = std::int8_t;
+
+// Sums of 8 or 16 outputs; `dot` adds four products to each.
+//
+// w : the weights of four inputs of each output. x : these inputs.
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+
+using Eight = __m256i;
+using Sixteen = __m512i;
+constexpr int PIXELS_8[] = {12, 12, 10};
+
+inline void begin(Eight &sums, const std::int32_t *from) { sums = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
+inline void begin(Sixteen &sums, const std::int32_t *from) { sums = _mm512_loadu_si512(from); }
+inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
+    sums = _mm256_dpbusd_epi32(sums, _mm256_set1_epi32(x), _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w)));
+}
+inline void dot(Sixteen &sums, std::int32_t x, const Weight *w) {
+    sums = _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(x), _mm512_loadu_si512(w));
+}
+
+#elif defined(__AVX2__)
+
+using Eight = __m256i;
+constexpr int PIXELS_8[] = {8, 5, 4};
+
+inline void begin(Eight &sums, const std::int32_t *from) { sums = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
+inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
+    const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w));
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi32(x), weights);
+    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+#else
+
+struct Eight {
+    std::int32_t of[8];
+};
+constexpr int PIXELS_8[] = {2, 2, 2};
+
+inline void begin(Eight &sums, const std::int32_t *from) { std::copy_n(from, 8, sums.of); }
+inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
+    Weight inputs[4];
+    std::memcpy(inputs, &x, 4);
+    for (int o = 0; o < 8; o++)
+        for (int i = 0; i < 4; i++) sums.of[o] += std::int32_t(inputs[i]) * std::int32_t(w[4 * o + i]);
+}
+
+#endif
+
+struct Group8 {  // of outputs
+    Index taps[9];  // where the inputs of each tap lie from those of the first
+    int count;
+    Index inputs, step;  // from pixel to pixel
+    const Weight *w;
+    const std::int32_t *start;
+    const float *gain, *bias;
+};
+
+// N numbers as bytes: rounded, 0 … 127.
+template <int N> inline void store_bytes(Byte *to, Lanes<N> value) {
+    value = smaller<N>(larger<N>(value, Lanes<N>{}), spread<N>(127.0f)) + 0.5f;
+    const Bytes<N> bytes = as_bytes<N>(truncated<N>(value));
+    std::memcpy(to, &bytes, sizeof bytes);
+}
+
+// N outputs, sum · gain + bias: as bytes, or as they are.
+template <int N> inline void put(Byte *to, Lanes<N> value) { store_bytes<N>(to, value); }
+template <int N> inline void put(float *to, Lanes<N> value) { store<N>(to, value); }
+template <int N, class Sums, class Number>
+inline void put_sums(const Sums &sums, const float *gain, const float *bias, Number *to) {
+    Whole<N> whole;
+    static_assert(sizeof whole == sizeof sums);
+    std::memcpy(&whole, &sums, sizeof whole);
+    put<N>(to, as_float<N>(whole) * load<N>(gain) + load<N>(bias));
+}
+
+template <int pixels, int eights, class Number> static void convolve_block(const Group8 &group, const Byte *x, Number *y) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+    constexpr int sixteens = eights / 2, rest = eights % 2;
+    Sixteen a[pixels][sixteens + 1];
+#else
+    constexpr int sixteens = 0, rest = eights;
+#endif
+    Eight b[pixels][rest + 1];
+    (void)sixteens;
+#pragma GCC unroll 12
+    for (int p = 0; p < pixels; p++) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+        for (int v = 0; v < sixteens; v++) begin(a[p][v], group.start + 16 * v);
+#endif
+#pragma GCC unroll 3
+        for (int v = 0; v < rest; v++) begin(b[p][v], group.start + 16 * sixteens + 8 * v);
+    }
+    const Weight *w = group.w;
+    for (int t = 0; t < group.count; t++) {
+        const Byte *at = x + group.taps[t];
+        for (Index c = 0; c < group.inputs; c += 4, w += 32 * eights) {
+#pragma GCC unroll 12
+            for (int p = 0; p < pixels; p++) {
+                std::int32_t four;
+                std::memcpy(&four, at + p * group.inputs + c, 4);
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+                for (int v = 0; v < sixteens; v++) dot(a[p][v], four, w + 64 * v);
+#endif
+#pragma GCC unroll 3
+                for (int v = 0; v < rest; v++) dot(b[p][v], four, w + 64 * sixteens + 32 * v);
+            }
+        }
+    }
+#pragma GCC unroll 12
+    for (int p = 0; p < pixels; p++) {
+        Number *to = y + p * group.step;
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+        for (int v = 0; v < sixteens; v++) put_sums<16>(a[p][v], group.gain + 16 * v, group.bias + 16 * v, to + 16 * v);
+#endif
+#pragma GCC unroll 3
+        for (int v = 0; v < rest; v++) {
+            const int at = 16 * sixteens + 8 * v;
+            put_sums<8>(b[p][v], group.gain + at, group.bias + at, to + at);
+        }
+    }
+}
+
+template <class Number>
+static void convolve_rows(View<const Byte, 3> x, View<const Weight, 1> w, View<const std::int32_t, 1> start,
+                          View<const float, 1> gain, View<const float, 1> bias, View<Number, 3> y, Index y0, Index y1,
+                          Index size, Index dilation) {
+    const Index width = y.shape[1], outputs = start.shape[0], inputs = x.shape[2];
+    for (Index row = y0; row < y1; row++)
+        for (Index output = 0; output < outputs;) {
+            const Index many = output == 0 && outputs % 16 ? std::min<Index>(outputs, 24) : 16;
+            Group8 group = {{}, 0, inputs, y.stride[1], w.data + output * size * size * inputs, start.data + output,
+                            gain.data + output, bias.data + output};
+            for (Index a = 0; a < size; a++)
+                for (Index b = 0; b < size; b++) group.taps[group.count++] = a * dilation * x.stride[0] + b * dilation * inputs;
+            const Byte *from = x.data + row * x.stride[0];
+            Number *to = y.data + row * y.stride[0] + output;
+            with_outputs(many, [&](auto eights) {
+                by_blocks<PIXELS_8[eights - 1]>(0, width, [&](Index at, auto pixels) {
+                    convolve_block<pixels, eights>(group, from + at * inputs, to + at * y.stride[1]);
+                });
+            });
+            output += many;
+        }
+}
+
+// Rows y0 … y1 − 1 of the convolution of x (H + more, W + more, inputs), more = (size − 1) · dilation, into `bytes` or
+// `floats` (H, W, outputs), whichever is not None; w : see `pack` in net/eight.py. size : 1 or 3.
+//
+// The pixels of x are neighbours, inputs are a multiple of 4 and outputs of 8.
+static void convolve8(View<const Byte, 3> x, View<const Weight, 1> w, View<const std::int32_t, 1> start,
+                      View<const float, 1> gain, View<const float, 1> bias, View<Byte, 3> bytes, View<float, 3> floats,
+                      Index y0, Index y1, Index size, Index dilation) {
+    if (bytes.data) convolve_rows(x, w, start, gain, bias, bytes, y0, y1, size, dilation);
+    else convolve_rows(x, w, start, gain, bias, floats, y0, y1, size, dilation);
+}
+
+// x (H, W, C) as bytes into out: x · gain + zero, rounded, 0 … 127. C is a multiple of 4; pixels are neighbours in both.
+static void quantise(View<const float, 3> x, View<const float, 1> gain, View<const float, 1> zero, View<Byte, 3> out) {
+    const Index channels = x.shape[2], count = x.shape[1] * channels;
+    constexpr int most = 64;  // channels that the table has room for; after `period` numbers the channels are the same again
+    float table[2][most * WIDE];
+    const Index period = channels <= most ? channels * WIDE : 0;
+    for (Index i = 0; i < period; i++) table[0][i] = gain[i % channels], table[1][i] = zero[i % channels];
+    for (Index i = 0; i < x.shape[0]; i++) {
+        const float *from = x[i].data;
+        Byte *to = out[i].data;
+        Index at = 0;
+        for (; period && at + period <= count; at += period)
+            for (Index c = 0; c < period; c += WIDE)
+                store_bytes<WIDE>(to + at + c, load<WIDE>(from + at + c) * load<WIDE>(table[0] + c) + load<WIDE>(table[1] + c));
+        for (Index c = 0; at < count; at += 4, c = (c + 4) % channels)
+            store_bytes<4>(to + at, load<4>(from + at) * load<4>(gain.data + c) + load<4>(zero.data + c));
+    }
+}
+
+// Rows y0 … y1 − 1 of the maximum of each two by two cells.
+static void pool8(View<const Byte, 3> x, View<Byte, 3> out, Index y0, Index y1) {
+    const Index channels = x.shape[2];
+    for (Index y = y0; y < y1; y++)
+        for (Index j = 0; j < out.shape[1]; j++) {
+            const Byte *a = x[2 * y][2 * j].data, *b = x[2 * y][2 * j + 1].data;
+            const Byte *c = x[2 * y + 1][2 * j].data, *d = x[2 * y + 1][2 * j + 1].data;
+            Byte *to = out[y][j].data;
+            for (Index n = 0; n < channels; n++) to[n] = std::max(std::max(a[n], b[n]), std::max(c[n], d[n]));
+        }
+}
+
+// skip · scale + small, rows y0 … y1 − 1 of small taken twice in both directions, as bytes: · gain + zero, rounded.
+static void add_enlarged8(View<const Byte, 3> skip, View<const float, 1> scale, View<const float, 3> small,
+                          View<const float, 1> gain, View<const float, 1> zero, View<Byte, 3> out, Index y0, Index y1) {
+    const Index channels = skip.shape[2];
+    for (Index y = 2 * y0; y < 2 * y1; y++)
+        for (Index j = 0; j < 2 * small.shape[1]; j++) {
+            const Byte *a = skip[y][j].data;
+            const float *b = small[y / 2][j / 2].data;
+            Byte *to = out[y][j].data;
+            for (Index c = 0; c < channels; c += 8) {
+                Bytes<8> bytes;
+                std::memcpy(&bytes, a + c, sizeof bytes);
+                const Lanes<8> value = from_bytes(bytes) * load<8>(scale.data + c) + load<8>(b + c);
+                store_bytes<8>(to + c, value * load<8>(gain.data + c) + load<8>(zero.data + c));
+            }
+        }
+}
+
+Table eight = {KERNEL(convolve8), KERNEL(quantise), KERNEL(pool8), KERNEL(add_enlarged8), {}};
+
+}  // namespace sauvolanet::LEVEL

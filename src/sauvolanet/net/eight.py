@@ -1,0 +1,273 @@
+"""A network in 8 bits: the same on every processor, and several times as fast.
+
+What enters a convolution becomes bytes 0 … 127, channel by channel, and its weights −127 … 127, output by output. Sums of
+their products are exact in any order, and what follows is one product and one sum in single precision, so ink does not
+depend on the processor. `net/quantise.py` makes such a model of one in single precision.
+
+    byte = ⌊min(max(x · gain + zero, 0), 127) + ½⌋        zero: the byte of 0, beyond the page too
+    y = Σ weight · (byte − zero) · times + bias           y ≥ 0, and a byte of the next convolution, where it is normalised
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.bands import run_bands
+from ..core.kernels import native
+from .architecture import Architecture, Convolution
+from .buffers import Array, empty, empty_bytes
+from .inputs import PageInputs, Statistics
+from .run import Network, Norms, groups
+
+Bytes = npt.NDArray[np.uint8]
+
+_MOST = 127  # of a byte, and of a weight
+_LEAST = 1e-3  # range of a channel that is nearly always 0
+
+
+@dataclass(frozen=True)
+class Layer8:
+    """One convolution in 8 bits; inputs are filled up to a multiple of 4, outputs of 8."""
+
+    layer: Convolution
+    gain: Array  # of its inputs, see the module's text
+    zero: Array
+    weight: Array  # (outputs, inputs, side, side), whole numbers
+    packed: npt.NDArray[np.int8]
+    start: npt.NDArray[np.int32]  # of the sums, minus what bytes of 0 add
+    times: Array  # of its outputs
+    bias: Array
+    next_gain: Array | None  # the same of those that become bytes of the next convolution
+
+    @classmethod
+    def of(cls, layer: Convolution, weights: Mapping[str, Array], next_gain: Array | None) -> Layer8:
+        gain, zero = scale_of(weights[f"{layer.name}.low"], weights[f"{layer.name}.high"])
+        weight = weights[f"{layer.name}.weight"] / gain[:, None, None]
+        largest = np.abs(weight).max((1, 2, 3))
+        times = (np.where(largest > 0, largest, 1) / _MOST).astype(np.float32)
+        weight = np.rint(weight / times[:, None, None, None]).astype(np.float32)
+        bias = weights[f"{layer.name}.bias"]
+        if next_gain is not None:
+            times, bias = times * next_gain, bias * next_gain
+        more, behind = -layer.inputs % 4, -layer.outputs % 8
+        weight = np.pad(weight, ((0, behind), (0, more), (0, 0), (0, 0)))
+        gain, zero = (np.pad(values, (0, more)) for values in (gain, zero))
+        start = -(weight * zero[:, None, None]).sum((1, 2, 3))
+        times, bias = (np.pad(values, (0, behind)).astype(np.float32) for values in (times, bias))
+        return cls(layer, gain, zero, weight, pack(weight), start.astype(np.int32), times, bias, next_gain)
+
+
+def fits(arch: Architecture) -> bool:
+    """Whether a network can run in 8 bits."""
+    return arch.norm == "batch" and arch.kind == "u"
+
+
+def scale_of(low: Array, high: Array) -> tuple[Array, Array]:
+    """Gain and zero of a range of values; 0 lies in every range."""
+    low, high = np.minimum(low, 0), np.maximum(high, np.float32(_LEAST))
+    gain = (_MOST / (high - low)).astype(np.float32)
+    return gain, np.rint(-low * gain).astype(np.float32)
+
+
+def pack(weight: Array) -> npt.NDArray[np.int8]:
+    """Weights in the order the kernel reads them: group by group of the outputs, tap by tap, four inputs at a time, the
+    four of each output side by side."""
+    outputs, inputs, rows, columns = weight.shape
+    order = weight.reshape(outputs, inputs // 4, 4, rows, columns).transpose(3, 4, 1, 0, 2).astype(np.int8)
+    return np.concatenate([order[..., a:b, :].reshape(-1) for a, b in pairwise(groups(outputs))])
+
+
+def following(arch: Architecture) -> dict[str, str]:
+    """The convolution whose inputs the outputs of each normalised one become."""
+    names = [layer.name for layer in arch.convolutions()]
+    chain = [n for n in names if not n.startswith(("reduce", "view", "refine"))]
+    after = dict(pairwise(chain)) | dict(pairwise(arch.refinement)) | dict(pairwise(n for n in names if "view" in n))
+    for depth in range(len(arch.widths) - 1):
+        after[f"up{depth}"] = f"reduce{depth - 1}" if depth else "head"
+    if len(arch.widths) > 1:
+        deepest = len(arch.widths) - 1
+        after[f"down{deepest}.{len(arch.widths[-1]) - 1}"] = f"reduce{deepest - 1}"
+    return after
+
+
+def layers_of(arch: Architecture, weights: Mapping[str, Array]) -> dict[str, Layer8]:
+    """All convolutions of a network in 8 bits; weights with the ranges of their inputs."""
+    after, made = following(arch), {}
+    for layer in arch.convolutions():
+        gain = None
+        if layer.normalised:
+            following_one = after[layer.name]
+            gain = scale_of(weights[f"{following_one}.low"], weights[f"{following_one}.high"])[0][: layer.outputs]
+        made[layer.name] = Layer8.of(layer, weights, gain)
+    return made
+
+
+def quantise_numpy(x: Array, gain: Array, zero: Array) -> Bytes:
+    """The truth of the bytes of (H, W, C) values."""
+    found: Bytes = np.floor(np.clip(x * gain + zero, 0, _MOST) + np.float32(0.5)).astype(np.uint8)
+    return found
+
+
+def convolve8_numpy(x: Bytes, layer: Layer8) -> Array:
+    """The truth of the convolution of bytes (H, W, C): its sums times `times` plus `bias`."""
+    reach, dilation = layer.layer.side // 2 * layer.layer.dilation, layer.layer.dilation
+    height, width, channels = x.shape
+    whole = np.pad(x - layer.zero[:channels], ((reach, reach), (reach, reach), (0, 0)))
+    sums = np.zeros((height, width, len(layer.bias)), np.float32)  # whole numbers below 2²⁴: exact
+    for a in range(layer.layer.side):
+        for b in range(layer.layer.side):
+            part = whole[a * dilation : a * dilation + height, b * dilation : b * dilation + width]
+            sums += part @ layer.weight[:, :channels, a, b].T
+    return sums * layer.times + layer.bias
+
+
+@dataclass(frozen=True)
+class Network8(Network):
+    """A network in 8 bits. Without the compiled core its convolutions are numpy's, and its bytes numbers in between."""
+
+    eights: Mapping[str, Layer8]
+
+    logit_multiple = 4
+    fused_sums = False  # products and sums of the attention are rounded one by one, as every processor can
+
+    def convolved(self, name: str, x: Array, threads: int | None, first: int = 0, last: int | None = None) -> Array:
+        """The truth of a convolution: values in, values out."""
+        layer = self.eights[name]
+        channels = layer.layer.inputs
+        out = convolve8_numpy(quantise_numpy(x[..., :channels], layer.gain[:channels], layer.zero[:channels]), layer)
+        if layer.next_gain is None:
+            return out
+        count, one, none = len(layer.next_gain), np.ones(1, np.float32), np.zeros(1, np.float32)
+        out[..., :count] = quantise_numpy(out[..., :count], one, none) * (1 / layer.next_gain)
+        return out
+
+    # -- the same with bytes between the convolutions ---------------------------------------------------------------
+
+    def view(self, page: PageInputs, threads: int | None) -> Array | None:
+        if page.view is None or native() is None:
+            return super().view(page, threads)
+        names = [f"view{i}" for i in range(len(self.architecture.view))]
+        cells = page.view.cells
+        more = len(self.eights[names[0]].gain) - cells.shape[2]
+        x = self._bytes(names[0], np.pad(cells, ((0, 0), (0, 0), (0, more))), threads)
+        for name, following_one in pairwise(names):
+            x = self._to_bytes(name, x, threads, self._reach(following_one))
+        return self._to_values(names[-1], x, threads)[..., : self.architecture.view[-1]]
+
+    def head(self, page: PageInputs, measured: Statistics, threads: int | None, norms: Norms | None = None,
+             view: Array | None = None, until: str = "") -> Array:  # fmt: skip
+        kernels, arch = native(), self.architecture
+        if kernels is None:
+            return super().head(page, measured, threads, norms, view, until)
+        deepest = len(arch.widths) - 1
+        x = self._bytes("down0.0", page.features(measured, threads, len(self.eights["down0.0"].gain)), threads)
+        kept: list[Bytes] = []
+        for depth, widths in enumerate(arch.widths):
+            names = [f"down{depth}.{i}" for i in range(len(widths))]
+            if depth:
+                kept.append(x)
+                x = self._pooled(names[0], x, view if depth == deepest else None, threads)
+            for name, following_one in pairwise(names):
+                x = self._to_bytes(name, x, threads, self._reach(following_one))
+            x = self._to_bytes(names[-1], x, threads, 0)  # read by pooling, a sum, or a convolution of one tap
+        for depth in range(deepest - 1, -1, -1):
+            small = self._to_values(f"reduce{depth}", x, threads)
+            x = self._to_bytes(f"up{depth}", self._added(f"up{depth}", kept.pop(), small, depth, threads), threads, 0)
+        if self._reach("head"):
+            x = self._framed(x, self.eights["head"])
+        return self._to_values("head", x, threads)
+
+    def refined(self, logits: Array, first: int, last: int) -> Array:
+        if native() is None:
+            return super().refined(logits, first, last)
+        names = self.architecture.refinement
+        x, more = self._bytes(names[0], logits, 1), len(names)
+        for name in names[:-1]:
+            more -= 1
+            x = self._to_bytes(name, x, 1, 1, max(first - more, 0), min(last + more, len(logits)))
+        return self._to_values(names[-1], x, 1, first, last)
+
+    def _reach(self, name: str) -> int:
+        layer = self.eights[name].layer
+        return layer.side // 2 * layer.dilation
+
+    def _bytes(self, name: str, x: Array, threads: int | None) -> Bytes:
+        """Values (H, W, C), filled up to a multiple of 4, as what a convolution reads: bytes, and around them those of 0."""
+        layer = self.eights[name]
+        out, inner = _room(x.shape, layer.zero, self._reach(name))
+        kernels = native()
+        assert kernels is not None
+        run_bands(len(x), threads, lambda a, b: kernels.quantise(x[a:b], layer.gain, layer.zero, inner[a:b]), pieces=4)
+        return out
+
+    def _framed(self, x: Bytes, layer: Layer8) -> Bytes:
+        out, inner = _room(x.shape, layer.zero, self._reach(layer.layer.name))
+        inner[:] = x
+        return out
+
+    def _pooled(self, name: str, x: Bytes, view: Array | None, threads: int | None) -> Bytes:
+        """The maximum of each two by two cells, and behind it what the view says, as what a convolution reads."""
+        layer, kernels = self.eights[name], native()
+        assert kernels is not None
+        channels = x.shape[2]
+        out, inner = _room((x.shape[0] // 2, x.shape[1] // 2), layer.zero, self._reach(name))
+        run_bands(len(inner), threads, lambda a, b: kernels.pool8(x, inner[..., :channels], a, b))
+        if view is not None:
+            behind = slice(channels, channels + view.shape[2])
+            seen = np.empty(view.shape, np.uint8)
+            kernels.quantise(np.ascontiguousarray(view), layer.gain[behind], layer.zero[behind], seen)
+            inner[..., behind] = seen
+        return out
+
+    def _added(self, name: str, skip: Bytes, small: Array, depth: int, threads: int | None) -> Bytes:
+        """skip + small, each cell of small taken twice in both directions, as what a convolution reads."""
+        layer, kernels = self.eights[name], native()
+        assert kernels is not None
+        scale = 1 / self.eights[f"down{depth + 1}.0"].gain[: skip.shape[2]]
+        out, inner = _room(skip.shape, layer.zero, self._reach(name))
+        run_bands(len(small), threads, lambda a, b: kernels.add_enlarged8(
+            skip, scale, small, layer.gain, layer.zero, inner, a, b))  # fmt: skip
+        return out
+
+    def _to_bytes(self, name: str, x: Bytes, threads: int | None, around: int, first: int = 0,
+                  last: int | None = None) -> Bytes:  # fmt: skip
+        """A normalised convolution, with so many cells of 0 around it."""
+        reach, layer = self._reach(name), self.eights[name]
+        shape = (x.shape[0] - 2 * reach, x.shape[1] - 2 * reach)
+        out, inner = _room(shape, np.zeros(len(layer.bias), np.float32), around)
+        self._convolve(layer, x, inner, None, threads, first, last)
+        return out
+
+    def _to_values(self, name: str, x: Bytes, threads: int | None, first: int = 0, last: int | None = None) -> Array:
+        """A convolution that nothing follows."""
+        reach, layer = self._reach(name), self.eights[name]
+        out = empty(x.shape[0] - 2 * reach, x.shape[1] - 2 * reach, len(layer.bias))
+        self._convolve(layer, x, None, out, threads, first, last)
+        return out
+
+    def _convolve(self, layer: Layer8, x: Bytes, small: Bytes | None, values: Array | None, threads: int | None, first: int,
+                  last: int | None) -> None:  # fmt: skip
+        kernels = native()
+        assert kernels is not None
+        side, dilation = layer.layer.side, layer.layer.dilation
+        last = len(x) - (side - 1) * dilation if last is None else last
+        run_bands(last - first, threads, lambda a, b: kernels.convolve8(
+            x, layer.packed, layer.start, layer.times, layer.bias, small, values, first + a, first + b, side, dilation),
+            least=8, pieces=4)  # fmt: skip
+
+
+def _room(shape: tuple[int, ...], zero: Array, around: int) -> tuple[Bytes, Bytes]:
+    """Bytes with a frame of those of 0, so many cells wide; and what the frame holds, of that height and width, not filled
+    yet."""
+    height, width = shape[:2]
+    out = empty_bytes(height + 2 * around, width + 2 * around, len(zero))
+    inner = out[around : around + height, around : around + width]
+    if around:
+        frame = zero.astype(np.uint8)
+        out[:around], out[-around:], out[:, :around], out[:, -around:] = frame, frame, frame, frame
+    return out, inner
