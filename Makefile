@@ -32,8 +32,8 @@ sanitize: $(TESTS)/.installed
 	$(TESTS)/bin/python -m pip install --quiet --no-deps --target $(SANITIZED) .
 	PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	$(TESTS)/bin/python -m pytest -x tests/core tests/net tests/classic/test_parts.py tests/classic/test_methods.py \
-	tests/score/test_metrics.py tests/score/test_weights.py tests/paper/test_fit.py
+	$(TESTS)/bin/python -m pytest -x tests/core tests/net tests/page/test_reading.py tests/classic/test_parts.py \
+	tests/classic/test_methods.py tests/score/test_metrics.py tests/score/test_weights.py tests/paper/test_fit.py
 
 hosts: $(TESTS)/.installed debian
 	SAUVOLANET_HOST_TESTS=1 $(TESTS)/bin/python -m pytest tests/plugins

@@ -24,6 +24,7 @@ import numpy as np
 from . import net
 from .core.arrays import Gray, Ink, Surface
 from .core.components import despeckle, letter_height
+from .core.windows import below
 from .errors import MissingExtra, UnknownName, UsageError
 from .options import (
     CHANNEL,
@@ -228,7 +229,7 @@ def decide(engine: Engine, prepared: Prepared, options: Options, *, keep_surface
     surface = np.empty(gray.shape, np.float32) if keep_surface else None
     plain = None if keep_surface else engine.ink(gray, threads)
     if plain is None:
-        plain = compare(engine.tiles(prepared, threads) if tiles is None else tiles, gray, surface)
+        plain = compare(engine.tiles(prepared, threads) if tiles is None else tiles, gray, surface, threads)
     writing = engine.writing(plain)
     dropped = 0
     if options.lines == "drop":
@@ -244,23 +245,23 @@ def decide(engine: Engine, prepared: Prepared, options: Options, *, keep_surface
 def prepare(page: GrayPage, engine: Engine, options: Options, times: int = 1) -> Prepared:
     """The page enlarged, dark on light, with its numbers; whether anything is on it; and as the engine reads it."""
     gray = resized(page.gray, (page.gray.shape[0] * times, page.gray.shape[1] * times))
-    numbers = PageNumbers.of(gray)
+    numbers = PageNumbers.of(gray, options.threads)
     inverted = options.invert == "yes" or (options.invert == "auto" and numbers.light_on_dark(gray))
     if inverted:
         gray, numbers = 255 - gray, numbers.inverted()
     found = [] if options.invert == "no" or numbers.blank else reversed_areas.areas(gray, numbers)
     if found:
         gray = reversed_areas.turned(gray, found)
-        numbers = PageNumbers.of(gray)
+        numbers = PageNumbers.of(gray, options.threads)
     read = None if engine.reading is None or numbers.blank else engine.reading.read(gray, options.threads)
     return Prepared(gray, numbers, numbers.blank, inverted, page.channel, times, read, len(found))
 
 
-def compare(tiles: Tiles, gray: Gray, surface: Surface | None = None) -> Ink:
+def compare(tiles: Tiles, gray: Gray, surface: Surface | None = None, threads: int | None = 1) -> Ink:
     """Ink (bool, True = ink): gray below the surface, tile by tile. surface : where given, it is filled."""
     ink = np.empty(gray.shape, bool)
     for here, part in tiles:
-        np.less(gray[here], part, out=ink[here])
+        below(gray[here], part, ink[here], threads)
         if surface is not None:
             surface[here] = part
     return ink

@@ -26,6 +26,48 @@ def test_components_are_those_of_scipy(share: float, diagonal: bool, level: str)
     np.testing.assert_array_equal(runs.paint(np.ones(len(runs.row), bool), mask.shape), mask)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (33, 47), (9, 8), (7, 16)])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_runs_are_those_of_numpy(shape: tuple[int, int], share: float, level: str) -> None:
+    mask = np.random.default_rng(3).random(shape) < share
+    for one in (mask, mask.T, mask[::-1], mask[:, ::2]):
+        for ours, truth in zip(components.runs_of(one), components.runs_numpy(one), strict=False):
+            np.testing.assert_array_equal(ours, truth)
+
+
+def by_component(mask: np.ndarray) -> components.Runs:
+    runs = components.runs_of(mask, diagonal=False)
+    order = np.argsort(runs.component, kind="stable")
+    return components.Runs(*(part[order] for part in runs))
+
+
+def test_gaps_that_a_component_encloses() -> None:
+    rows = ["#######", "#.#..#.", "#.##.##", "#...#.#", "####.##"]
+    runs = by_component(np.array([[letter == "#" for letter in row] for row in rows]))
+    closed = [(row, last) for row, last, shut in zip(runs.row, runs.last, runs.enclosed(), strict=True) if shut]
+    assert closed == []  # the gap of the lowest row is open, and all others lead there, one by a diagonal step
+    rows[4] = "#######"
+    runs = by_component(np.array([[letter == "#" for letter in row] for row in rows]))
+    closed = [(row, last) for row, last, shut in zip(runs.row, runs.last, runs.enclosed(), strict=True) if shut]
+    assert closed == [(1, 1), (1, 3), (2, 1), (2, 4), (3, 1), (3, 5)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 40), st.sampled_from([0.0, 0.3, 0.6, 0.7, 0.9, 1.0])
+)
+def test_what_is_enclosed_is_that_of_numpy(seed: int, height: int, width: int, share: float) -> None:
+    runs = by_component(np.random.default_rng(seed).random((height, width)) < share)
+    np.testing.assert_array_equal(runs.enclosed(), components.enclosed_numpy(runs))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.6, 0.8, 1.0])
+def test_every_level_finds_what_is_enclosed(share: float, level: str) -> None:
+    runs = by_component(np.random.default_rng(5).random((83, 61)) < share)
+    np.testing.assert_array_equal(runs.enclosed(), components.enclosed_numpy(runs))
+    assert runs.enclosed().any() == (0 < share < 1)
+
+
 def test_touching_keeps_whole_components() -> None:
     mask = np.array([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 1]], bool)
     seeds = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], bool)

@@ -78,7 +78,17 @@ def test_any_stride_gives_the_same(window: int, level: str) -> None:
             windows.mean_deviation(gray, window), windows.mean_deviation_numpy(gray, window), strict=True
         ):
             np.testing.assert_array_equal(ours, truth)
-        np.testing.assert_array_equal(windows.histogram(gray), np.bincount(gray.ravel(), minlength=256))
+        for threads in (1, 3):
+            np.testing.assert_array_equal(windows.histogram(gray, threads), np.bincount(gray.ravel(), minlength=256))
+
+
+def test_below_any_surface(level: str) -> None:
+    gray, surface = noise(70, 90), RNG.uniform(0, 255, (70, 90)).astype(np.float32)
+    surface[::2] = gray[::2]  # equal is not below
+    for one, other in ((gray, surface), (gray.T, surface.T), (gray[:, 3:40], surface[:, 3:40])):
+        ink = np.empty(one.shape, bool)
+        windows.below(one, other, ink, threads=2)
+        np.testing.assert_array_equal(ink, one < other)
 
 
 @pytest.mark.slow

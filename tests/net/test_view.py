@@ -9,7 +9,7 @@ from sauvolanet.net.architecture import VIEW_INPUTS, Architecture
 from sauvolanet.net.inputs import PageInputs
 from sauvolanet.net.model import Model, describe
 from sauvolanet.net.run import halo_of
-from sauvolanet.net.view import STEP, View, cell_side, cell_sums, reach, sampled, seen, stroke_gray
+from sauvolanet.net.view import STEP, View, cell_side, cell_sums, cell_sums_numpy, reach, sampled, seen, stroke_gray
 from sauvolanet.page.numbers import PageNumbers
 from sauvolanet.synth import page
 
@@ -42,6 +42,15 @@ def test_sums_of_cells_by_hand() -> None:
     assert sums[0, 0].tolist() == [64, 60 * 200 + 4 * 50, 60 * 200**2 + 4 * 50**2, 4, 4 * 50]
     assert sums[0, 1].tolist() == [8, 8 * 200, 8 * 200**2, 0, 0]
     assert stroke_gray(sums) == 50
+
+
+@pytest.mark.parametrize("side", [16, 18, 32, 34])
+@pytest.mark.parametrize("shape", [(1, 1), (33, 70), (300, 217)])
+def test_sums_of_cells_are_those_of_numpy(shape: tuple[int, int], side: int, level: str) -> None:
+    gray = np.random.default_rng(side).integers(0, 256, shape, dtype=np.uint8)
+    for one in (gray, np.full_like(gray, 255), gray.T):
+        for cut in (0, 100, 256):
+            np.testing.assert_array_equal(cell_sums(one, cut, side, 3), cell_sums_numpy(one, cut, side))
 
 
 def test_strokes_are_as_dark_as_the_middle_of_them() -> None:

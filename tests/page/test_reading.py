@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sauvolanet import Binarizer, net, synth
 from sauvolanet.errors import UsageError
 from sauvolanet.net.model import Model
+from sauvolanet.page import reading
 from sauvolanet.page.reading import PaperLevel, Reading, reading_from_json, usual_stroke
 
 
@@ -26,6 +27,54 @@ def test_levels_between_the_centres_of_cells() -> None:
     assert across.shape == (4, 8)
     np.testing.assert_allclose(across[0] * 200, [100, 100, 112.5, 137.5, 162.5, 187.5, 200, 200])
     np.testing.assert_array_equal(paper.ratio((slice(1, 3), slice(2, 5))), across[1:3, 2:5])
+
+
+def noise(height: int, width: int) -> np.ndarray:
+    return np.random.default_rng(height * width).integers(0, 256, (height, width), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("shape", "side"), [((100, 130), 8), ((97, 131), 15), ((300, 257), 23), ((5, 300), 128), ((1, 1), 8)]
+)
+@pytest.mark.parametrize("percent", [0, 80, 99.9])
+def test_levels_of_cells_are_those_of_numpy(shape: tuple[int, int], side: int, percent: float, level: str) -> None:
+    gray, step = noise(*shape), max(side // 8, 1)
+    nth = int(len(range(0, side, step)) ** 2 * percent / 100)
+    for page in (gray, gray // 200 * 255, gray.T):
+        truth = reading.cell_levels_numpy(page, side, step, nth)
+        for threads in (1, 3):
+            np.testing.assert_array_equal(reading.cell_levels(page, side, step, nth, threads), truth)
+
+
+@pytest.mark.parametrize(("shape", "side"), [((70, 90), 8), ((33, 517), 16), ((520, 40), 9), ((1, 1), 8)])
+def test_light_is_that_of_numpy(shape: tuple[int, int], side: int, level: str) -> None:
+    rng = np.random.default_rng(side)
+    cells = [-(-n // side) for n in shape]
+    paper = PaperLevel(rng.uniform(1, 255, cells).astype(np.float32), side, 211.7)
+    whole = (slice(0, shape[0]), slice(0, shape[1]))
+    truth = reading.ratio_numpy(*paper._place(whole))
+    np.testing.assert_array_equal(paper.ratio(whole), truth)
+    even, gray = np.empty(shape, np.uint8), noise(*shape)
+    reading.even_numpy(gray, truth, even)
+    np.testing.assert_array_equal(paper.even(gray, 2), even)
+    np.testing.assert_array_equal(paper.even(np.dstack([gray] * 3), 2)[..., 1], even)
+    surface = rng.uniform(0, 255, shape).astype(np.float32)
+    for part in (whole, (slice(shape[0] // 2, shape[0]), slice(shape[1] // 3, shape[1]))):
+        for lit in (surface[part].copy(), np.array(surface[part], order="F")):
+            paper.relight(lit, part, 2)
+            np.testing.assert_array_equal(lit, surface[part] * truth[part])
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (200, 331), (2300, 2200), (40, 100)])
+@pytest.mark.parametrize("cut", [0, 40, 256])
+def test_strokes_are_those_of_numpy(
+    shape: tuple[int, int], cut: int, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gray = noise(*shape) // 16 * 16 if cut else noise(*shape)
+    compiled = usual_stroke(gray, cut)
+    monkeypatch.setenv("SAUVOLANET_NO_NATIVE", "1")
+    assert compiled == usual_stroke(gray, cut)
+    assert bool(compiled) == (cut == 40)
 
 
 def test_paper_of_two_lights_becomes_one() -> None:

@@ -24,12 +24,11 @@ def threshold_otsu(gray: Gray, *, threads: int | None = 1, ink: bool = False) ->
     >>> threshold_otsu(np.array([[10, 10, 200, 210]], np.uint8)).tolist()
     [[11.0, 11.0, 11.0, 11.0]]
     """
-    height = gray.shape[0]
-    level = PageNumbers(sum(run_bands(height, threads, lambda a, b: histogram(gray[a:b])))).otsu()
+    level = PageNumbers(histogram(gray, threads)).otsu()
     if not ink:
         return np.full(gray.shape, level, np.float32)
     result = np.empty(gray.shape, bool)
-    run_bands(height, threads, lambda a, b: np.less(gray[a:b], level, out=result[a:b]))
+    run_bands(len(gray), threads, lambda a, b: np.less(gray[a:b], level, out=result[a:b]))
     return result
 
 

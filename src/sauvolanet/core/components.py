@@ -41,6 +41,19 @@ class Runs(NamedTuple):
             pick.at(box, self.component, ends)
         return boxes
 
+    def enclosed(self) -> Ink:
+        """Whether the gap behind each run, up to the next of its component and row, is enclosed by the component.
+
+        Runs have to be in the order of their components, then rows and columns. A gap is not enclosed where a way of
+        steps to any of the eight neighbours leads out of it.
+        """
+        kernels = native()
+        if kernels is None:
+            return enclosed_numpy(self)
+        closed = np.zeros(len(self.row), bool)
+        kernels.enclosed(*self, closed)
+        return closed
+
     def letter_height(self) -> int:
         """How many rows a letter has; see `letter_height`."""
         if not len(self.row):
@@ -63,14 +76,25 @@ class Runs(NamedTuple):
 
 def runs_of(mask: Ink, diagonal: bool = True) -> Runs:
     """The runs of a mask (True = inside) and their components, 8-connected or, without ``diagonal``, 4-connected."""
-    padded = np.zeros((mask.shape[0], mask.shape[1] + 2), np.int8)
-    padded[:, 1:-1] = mask
-    step = np.diff(padded.reshape(-1))  # the columns of padding keep the rows apart
-    begin, end = np.flatnonzero(step == 1), np.flatnonzero(step == -1)
-    width = padded.shape[1]
-    row, first = begin // width, begin % width
-    last = end - row * width
+    kernels = native()
+    if kernels is None:
+        row, first, last = runs_numpy(mask)
+    else:
+        mask = by_rows(mask)
+        count = np.count_nonzero(mask[:, :1]) + np.count_nonzero(mask[:, 1:] > mask[:, :-1])
+        row, first, last = np.empty((3, count), np.int64)
+        kernels.find_runs(mask, row, first, last)
     return Runs(row, first, last, joined(row, first, last, diagonal))
+
+
+def runs_numpy(mask: Ink) -> tuple[Indices, Indices, Indices]:
+    """Row, first and past-the-end column of the runs of a mask (True = inside): the definition of the truth."""
+    width = mask.shape[1] + 1
+    padded = np.zeros(mask.shape[0] * width + 1, bool)
+    padded[1:].reshape(-1, width)[:, :-1] = mask  # the column of padding keeps the rows apart
+    edges = np.flatnonzero(padded[1:] != padded[:-1])
+    row, first = np.divmod(edges[::2], width)
+    return row, first, edges[1::2] - row * width
 
 
 def joined(row: Indices, first: Indices, last: Indices, diagonal: bool = True) -> Indices:
@@ -145,6 +169,21 @@ def touching(mask: Ink, seeds: Ink) -> Ink:
     hit = np.zeros(len(runs.row), bool)
     hit[runs.component[counts[start + runs.last] > counts[start + runs.first]]] = True
     return runs.paint(hit[runs.component], mask.shape)
+
+
+def enclosed_numpy(runs: Runs) -> Ink:
+    """The gaps behind runs that their components enclose, see `Runs.enclosed`: the definition of the truth."""
+    closed = np.zeros(len(runs.row), bool)
+    top, bottom, left, right = runs.boxes()
+    for one in runs.names():
+        own = np.flatnonzero(runs.component == one)
+        row, first, last = runs.row[own] - top[one] + 1, runs.first[own] - left[one] + 1, runs.last[own] - left[one] + 1
+        shape = (bottom[one] - top[one] + 2, right[one] - left[one] + 2)  # one pixel of the outside all around
+        sides = np.ones(shape, bool)
+        sides[1:-1, 1:-1] = False
+        outside = touching(~Runs(row, first, last, row).paint(np.ones(len(own), bool), shape), sides)
+        closed[own[:-1]] = (row[:-1] == row[1:]) & ~outside[row, last][:-1]
+    return closed
 
 
 def link_numpy(row: Indices, first: Indices, last: Indices, reach: int) -> Indices:

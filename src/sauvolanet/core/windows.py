@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Gray, Ink, Surface, Values, by_rows
+from .arrays import Array, Gray, Ink, Surface, Values, by_rows
 from .bands import run_bands
 from .kernels import native
 
@@ -21,14 +21,19 @@ Formula = Callable[[slice, Surface, Surface], Surface]
 BLOCK = 16  # rows whose means and deviations fit the cache
 
 
-def histogram(gray: Gray) -> npt.NDArray[np.int64]:
+def histogram(gray: Gray, threads: int | None = 1) -> npt.NDArray[np.int64]:
     """How often each of the 256 gray levels occurs."""
     kernels = native()
     if kernels is None:
         return np.bincount(gray.reshape(-1), minlength=256).astype(np.int64)
-    counts = np.zeros(256, np.int64)
-    kernels.histogram(by_rows(gray), counts)
-    return counts
+    gray = by_rows(gray)
+
+    def band(first: int, last: int) -> npt.NDArray[np.int64]:
+        counts = np.zeros(256, np.int64)
+        kernels.histogram(gray[first:last], counts)
+        return counts
+
+    return sum(run_bands(len(gray), threads, band), np.zeros(256, np.int64))
 
 
 def box_sum(values: npt.NDArray[np.int64], window: int) -> npt.NDArray[np.int64]:
@@ -122,21 +127,28 @@ def local_threshold(gray: Gray, window: int, formula: Formula, threads: int | No
         overwrite its arguments. It is called on blocks that fit the cache, so the page-sized surface need not exist.
     """
     result = np.empty(gray.shape, bool if ink else np.float32)
-    kernels = native()
 
     def band(first: int, last: int) -> None:
         for rows, mean, deviation in walk(gray, window, first, last):
             surface = formula(rows, mean, deviation)
-            if not ink:
-                result[rows] = surface
-            elif kernels is None:
-                np.less(gray[rows], surface, out=result[rows])
+            if ink:
+                below(gray[rows], surface, result[rows])
             else:
-                kernels.below(gray[rows], surface, result[rows])
+                result[rows] = surface
 
     gray = by_rows(gray)
     run_bands(gray.shape[0], threads, band)
     return result
+
+
+def below(gray: Gray, surface: Surface, ink: Ink, threads: int | None = 1) -> None:
+    """``gray < surface`` into ink (True = ink)."""
+    kernels = native()
+    if kernels is None:
+        np.less(gray, surface, out=ink)
+    else:
+        gray, surface = by_rows(gray), by_rows(surface)
+        run_bands(len(gray), threads, lambda a, b: kernels.below(gray[a:b], surface[a:b], ink[a:b]))
 
 
 def window_extreme(gray: Values, window: int, pick: np.ufunc, threads: int | None = 1) -> Values:
@@ -156,18 +168,18 @@ def window_extreme(gray: Values, window: int, pick: np.ufunc, threads: int | Non
             b = min(a + 256, last)
             top, bottom = max(a - half, 0), min(b + half, gray.shape[0])
             rows = np.pad(gray[top:bottom], ((top - a + half, b + half - bottom), (half, half)), "edge")
-            result[a:b] = _extreme_along(_extreme_along(rows, half, pick).T, half, pick).T
+            result[a:b] = extreme_along(extreme_along(rows, 2 * half + 1, pick).T, 2 * half + 1, pick).T
 
     run_bands(gray.shape[0], threads, band)
     return result
 
 
-def _extreme_along(values: Values, half: int, pick: np.ufunc) -> Values:
-    """Extremes over 2·half + 1 neighbours in the first axis, which shrinks by 2·half."""
+def extreme_along(values: Array, count: int, pick: np.ufunc) -> Array:
+    """Extremes over each ``count`` neighbours in the first axis, which shrinks by one less."""
     size = 1
-    while 2 * size <= 2 * half + 1:
+    while 2 * size <= count:
         values = pick(values[:-size], values[size:])
         size *= 2
-    rest = 2 * half + 1 - size
+    rest = count - size
     values = pick(values[: len(values) - rest], values[rest:])
     return values

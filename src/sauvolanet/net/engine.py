@@ -57,7 +57,7 @@ class ModelEngine:
             return self._as_read(gray, numbers, threads)
         # what lies at the page's sides is seen in its own light
         bed = self.model.bed(gray, self.model.scale(numbers))
-        surface = read.surface(self._as_read(read.gray, read.numbers, threads))
+        surface = read.surface(self._as_read(read.gray, read.numbers, threads), threads)
         return ((core, clear(part, core, bed)) for core, part in surface)
 
     def ink(self, gray: Gray, threads: int | None) -> Ink | None:

@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.arrays import Gray
+from ..core.arrays import Gray, by_rows
+from ..core.bands import run_bands
+from ..core.kernels import native
 from .architecture import VIEW_CELL, VIEW_INPUTS, Architecture
 from .buffers import Array
 
@@ -25,6 +27,7 @@ CELLS = 160  # along the long side of a page, at most
 STEP = 2  # every second pixel of every second row tells
 _COUNT, _SUM, _SQUARES, _DARK, _DARK_SUM = range(5)
 _SOME = np.float32(0.01)  # pixels; where sums are differences of totals, less is what rounding leaves of nothing
+_EXACT = 2**24  # sums of whole numbers below it are the same in any order
 _HABIT = slice(7, 9)  # of what is seen of a cell
 
 
@@ -33,9 +36,19 @@ def cell_side(shape: tuple[float, float]) -> int:
     return max(VIEW_CELL, STEP * int(np.ceil(max(shape) / (CELLS * STEP))))
 
 
-def cell_sums(gray: Gray, cut: int, side: int) -> Array:
+def cell_sums(gray: Gray, cut: int, side: int, threads: int | None = 1) -> Array:
     """(rows, columns, 5) of the cells of a page: pixels that tell, sums of their gray and of its square, and pixels darker
     than ``cut`` and the sum of their gray. side : of a cell, a multiple of `STEP`."""
+    kernels = native()
+    if kernels is None or (side // STEP) ** 2 * 255**2 >= _EXACT:
+        return cell_sums_numpy(gray, cut, side)
+    sums, gray = np.empty([-(-n // side) for n in gray.shape] + [5], np.float32), by_rows(gray)
+    run_bands(len(sums), threads, lambda a, b: kernels.cell_sums(gray, cut, side, STEP, a, b, sums), least=1)
+    return sums
+
+
+def cell_sums_numpy(gray: Gray, cut: int, side: int) -> Array:
+    """The truth of the sums."""
     counts = [-(-n // side) for n in gray.shape]
     sampled = gray[::STEP, ::STEP].astype(np.float32)
     dark = (sampled < cut).astype(np.float32)

@@ -10,7 +10,7 @@ as it is. The rules act in three places:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
@@ -24,6 +24,11 @@ from ..options import Option
 from .numbers import MARGIN_PART, PageNumbers
 
 Region = tuple[slice, slice]  # rows, columns
+
+
+_SIDES: tuple[Callable[[Ink], Ink], ...] = (  # views of a page, rows from one of its sides inward
+    lambda ink: ink, lambda ink: ink[::-1], lambda ink: ink.T, lambda ink: ink.T[::-1],
+)  # fmt: skip
 
 
 class BedStrip(NamedTuple):
@@ -108,16 +113,19 @@ class Margins:
         deepest = min(self.strip_depth, *(n // self.part for n in ink.shape))
         if not deepest:
             return ink
-        ink = ink.copy()
-        for side in (ink, ink[::-1], ink.T, ink.T[::-1]):  # rows from a side inward
-            self._drop_strips(side, deepest)
-            self._drop_lines(side, deepest)
+        given = ink
+        for way in _SIDES:
+            for rule in (self._strips, self._lines):
+                dropped = rule(way(ink), deepest)
+                if dropped is not None:
+                    ink = ink.copy() if ink is given else ink
+                    way(ink)[: len(dropped)] &= ~dropped
         return ink
 
-    def _drop_strips(self, side: Ink, deepest: int) -> None:
-        """Clear components that touch the first row, reach no deeper, and are far longer."""
+    def _strips(self, side: Ink, deepest: int) -> Ink | None:
+        """Of the first rows, the components that touch the first, reach no deeper, and are far longer."""
         if not side[0].any():
-            return
+            return None
         margin = side[: deepest + 1]  # one row more: what has ink there goes deeper
         runs = runs_of(margin)
         between = (runs.last > deepest + 1) & (runs.first < margin.shape[1] - deepest - 1)  # the corners
@@ -126,16 +134,19 @@ class Margins:
         touches = np.zeros(len(runs.row), bool)
         touches[runs.component[between & (runs.row == 0)]] = True
         strip = touches & (deep <= deepest) & (_lengths(runs) >= self.strip_shape * deep)
-        margin &= ~runs.paint(strip[runs.component], margin.shape)
+        return runs.paint(strip[runs.component], margin.shape) if strip.any() else None
 
-    def _drop_lines(self, side: Ink, deepest: int) -> None:
-        """Clear what is connected in the first rows and is a long line."""
+    def _lines(self, side: Ink, deepest: int) -> Ink | None:
+        """Of the first rows, what is connected there and is a long line."""
         margin = side[:deepest]
+        least = self.line_part * margin.shape[1]
+        bare = np.flatnonzero(~margin.any(axis=0))  # no line crosses these columns
+        if np.diff(bare, prepend=-1, append=margin.shape[1]).max() - 1 < least:
+            return None
         runs = runs_of(margin)
         length = _lengths(runs)[runs.component]
-        line = (length >= self.line_part * margin.shape[1]) & (length**2 >= self.line_shape * runs.sizes())
-        if line.any():
-            margin &= ~runs.paint(line, margin.shape)
+        line = (length >= least) & (length**2 >= self.line_shape * runs.sizes())
+        return runs.paint(line, margin.shape) if line.any() else None
 
     def to_json(self) -> dict[str, Any]:
         """The part of a model's JSON named ``margins``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,14 @@ class PageNumbers:
     body_histogram: npt.NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, gray: Gray) -> PageNumbers:
-        whole = histogram(gray)
+    def of(cls, gray: Gray, threads: int | None = 1) -> PageNumbers:
+        whole = histogram(gray, threads)
         high, wide = (n // MARGIN_PART for n in gray.shape)
         middle = gray[high : len(gray) - high]
         margins = [gray[:high], gray[len(gray) - high :], middle[:, :wide], middle[:, gray.shape[1] - wide :]]
         return cls(whole, whole - np.sum([histogram(part) for part in margins], axis=0))
 
-    @property
+    @cached_property
     def body(self) -> PageNumbers:
         """The numbers of the page without its margins."""
         return self if self.body_histogram is None else PageNumbers(self.body_histogram)
@@ -64,7 +65,7 @@ class PageNumbers:
         """Dark and light level of the page, robust against a few specks: percentiles 0.1 and 99.9."""
         return self.percentile(DARK_PERCENT), self.percentile(LIGHT_PERCENT)
 
-    @property
+    @cached_property
     def blank(self) -> bool:
         """Nothing on it: the levels between which 99.8 % of the pixels lie differ by no more than sensor noise.
 
@@ -87,12 +88,16 @@ class PageNumbers:
 
     def otsu(self) -> int:
         """Otsu's threshold: ink is ``gray < threshold``; 0 on a page of one gray level."""
-        levels = np.arange(256)
+        return self._otsu
+
+    @cached_property
+    def _otsu(self) -> int:
         weight = self.histogram.cumsum()
-        total = (self.histogram * levels).cumsum()
+        total = (self.histogram * np.arange(256)).cumsum()
         rest = weight[-1] - weight
-        # Python's integers: products of pixels and gray levels of 190 million pixels are more than 64 bits
-        apart = (total.astype(object) * int(weight[-1]) - int(total[-1]) * weight.astype(object)).astype(float)
+        # products of pixels and gray levels of 190 million pixels are more than 64 bits: then Python's integers
+        kind = np.int64 if int(weight[-1]) * int(total[-1]) < 2**63 else object
+        apart = (total.astype(kind) * int(weight[-1]) - int(total[-1]) * weight.astype(kind)).astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
             between = apart**2 / (weight * rest.astype(float))
         between[~np.isfinite(between)] = -1

@@ -13,14 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.arrays import Gray, Surface
+from ..core.arrays import Gray, Surface, by_rows
 from ..core.bands import run_bands
 from ..core.components import DIAGONAL
+from ..core.kernels import native
+from ..core.windows import extreme_along
 from ..errors import UsageError
 from ..options import Option
 from .gray import resized
@@ -36,6 +39,36 @@ _BLOCKS = 1000  # about so many of them tell the stroke width of a page
 _ROWS = 256  # rows that are evened or brought back at a time
 
 
+class Place(NamedTuple):
+    """Cells' levels over ``white`` as (rows + 1, columns + 1), and where between their centres the pixels of a region lie.
+
+    above, left : the cell whose centre lies before a row or column; lower, further : how near that is to the next one.
+    """
+
+    levels: Values
+    above: npt.NDArray[np.int64]
+    lower: Values
+    left: npt.NDArray[np.int64]
+    further: Values
+
+
+def ratio_numpy(levels: Values, above: npt.NDArray[np.int64], lower: Values, left: npt.NDArray[np.int64],
+                further: Values) -> Values:  # fmt: skip
+    """The truth of the light of a region, see `Place`: linear between the centres of cells."""
+    by_row = levels[above] + (levels[above + 1] - levels[above]) * lower[:, None]
+    ratio: Values = np.take(np.diff(by_row, axis=1), left, axis=1)
+    ratio *= further
+    ratio += np.take(by_row, left, axis=1)
+    return ratio
+
+
+def even_numpy(pixels: npt.NDArray[np.uint8], ratio: Values, out: npt.NDArray[np.uint8]) -> None:
+    """The truth of even light: gray or colour over the ratio."""
+    lit = pixels / (ratio if pixels.ndim == 2 else ratio[..., None])
+    lit += np.float32(0.5)
+    out[:] = np.minimum(lit, np.float32(255), out=lit)  # the fraction is cut off
+
+
 @dataclass(frozen=True)
 class PaperLevel:
     """How light the paper is, place by place: levels at the centres of square cells, linear in between."""
@@ -46,35 +79,58 @@ class PaperLevel:
 
     def ratio(self, region: Region) -> Values:
         """(H, W): the local level over ``white`` in a region of the page."""
-        (above, lower), (left, further) = (
-            self._between(span, count) for span, count in zip(region, self.levels.shape, strict=True)
-        )
-        levels = np.pad(self.levels / np.float32(self.white), ((0, 1), (0, 1)), mode="edge")
-        by_row = levels[above] + (levels[above + 1] - levels[above]) * lower[:, None]
-        ratio: Values = np.take(np.diff(by_row, axis=1), left, axis=1)
-        ratio *= further
-        ratio += np.take(by_row, left, axis=1)
+        kernels = native()
+        if kernels is None:
+            return ratio_numpy(*self._place(region))
+        ratio = np.empty([part.stop - part.start for part in region], np.float32)
+        kernels.light(*self._place(region), ratio)
         return ratio
 
     def even(self, pixels: npt.NDArray[np.uint8], threads: int | None = 1) -> npt.NDArray[np.uint8]:
         """The page, gray (H, W) or colour (H, W, 3) uint8, with all its paper at one level."""
-        even = np.empty_like(pixels)
+        even = np.empty(pixels.shape, np.uint8)
+        kernels = native() if pixels.ndim == 2 else None
+        pixels = by_rows(pixels)
 
         def band(first: int, last: int) -> None:
             for a in range(first, last, _ROWS):
                 rows = slice(a, min(a + _ROWS, last))
-                ratio = self.ratio((rows, slice(0, pixels.shape[1])))
-                lit = pixels[rows] / (ratio if pixels.ndim == 2 else ratio[..., None])
-                lit += np.float32(0.5)
-                even[rows] = np.minimum(lit, np.float32(255), out=lit)  # the fraction is cut off
+                place = self._place((rows, slice(0, pixels.shape[1])))
+                if kernels is None:
+                    even_numpy(pixels[rows], ratio_numpy(*place), even[rows])
+                else:
+                    kernels.even(pixels[rows], *place, even[rows])
 
         run_bands(len(pixels), threads, band)
         return even
 
-    def _between(self, span: slice, count: int) -> tuple[npt.NDArray[np.intp], Values]:
+    def relight(self, surface: Surface, region: Region, threads: int | None = 1) -> None:
+        """The surface of a region on the even gray becomes that on the page's own, in place."""
+        kernels = native()
+
+        def band(first: int, last: int) -> None:
+            top = region[0].start
+            place = self._place((slice(top + first, top + last), region[1]))
+            if kernels is None or surface.strides[1] != surface.itemsize:
+                surface[first:last] *= ratio_numpy(*place)
+            else:
+                kernels.relight(*place, surface[first:last])
+
+        run_bands(len(surface), threads, band)
+
+    @cached_property
+    def _shares(self) -> Values:
+        """The levels over ``white``, and one more row and column of them."""
+        return np.pad(np.ascontiguousarray(self.levels) / np.float32(self.white), ((0, 1), (0, 1)), mode="edge")
+
+    def _place(self, region: Region) -> Place:
+        down, right = (self._between(span, count) for span, count in zip(region, self.levels.shape, strict=True))
+        return Place(self._shares, *down, *right)
+
+    def _between(self, span: slice, count: int) -> tuple[npt.NDArray[np.int64], Values]:
         """The cell whose centre lies before each pixel of a span, and how near the pixel is to the next one, 0 … 1."""
         at = np.clip((np.arange(span.start, span.stop) + 0.5) / self.side - 0.5, 0, count - 1)
-        first = np.floor(at).astype(np.intp)
+        first = np.floor(at).astype(np.int64)
         return first, (at - first).astype(np.float32)
 
 
@@ -93,7 +149,7 @@ class Read:
     times: float
     shape: tuple[int, int]  # of the page
 
-    def surface(self, tiles: Tiles) -> Iterator[tuple[Region, Surface]]:
+    def surface(self, tiles: Tiles, threads: int | None = 1) -> Iterator[tuple[Region, Surface]]:
         """The surface on the page's own size and gray, tile by tile, from that of what was read."""
         if self.times != 1:
             whole = np.empty(self.gray.shape, np.float32)
@@ -103,7 +159,7 @@ class Read:
             tiles = [((slice(a, min(a + _ROWS, len(whole))), slice(0, self.shape[1])), whole[a : a + _ROWS])
                      for a in range(0, len(whole), _ROWS)]  # fmt: skip
         for core, part in tiles:
-            part *= self.paper.ratio(core)
+            self.paper.relight(part, core, threads)
             yield core, part
 
     def at_page_size(self, values: Values) -> Values:
@@ -133,27 +189,23 @@ class Reading:
 
     def read(self, gray: Gray, threads: int | None = 1) -> Read:
         """The page as a network reads it."""
-        paper = self.paper_level(gray)
+        paper = self.paper_level(gray, threads)
         even = paper.even(gray, threads)
-        numbers = PageNumbers.of(even)
+        numbers = PageNumbers.of(even, threads)
         stroke = usual_stroke(even, numbers.body.otsu())
         times = 0.5 if stroke >= self.thick else 1.0
         if times != 1:
             even = resized(even, tuple(max(round(n * times), 1) for n in even.shape))
-            numbers = PageNumbers.of(even)
+            numbers = PageNumbers.of(even, threads)
         return Read(even, numbers, paper, stroke, times, gray.shape)
 
-    def paper_level(self, gray: Gray) -> PaperLevel:
+    def paper_level(self, gray: Gray, threads: int | None = 1) -> PaperLevel:
         """The page's paper level: a high percentile of each cell; writing, bars and dark letters are closed over."""
         side = int(np.clip(round(min(gray.shape) / self.cells), 8, 128))
-        counts = [-(-n // side) for n in gray.shape]
-        padded = np.pad(gray, [(0, c * side - n) for c, n in zip(counts, gray.shape, strict=True)], mode="edge")
         step = max(side // _SAMPLES, 1)
-        cells = padded.reshape(counts[0], side, counts[1], side)[:, ::step, :, ::step]
-        samples = cells.transpose(0, 2, 1, 3).reshape(*counts, -1)
-        nth = int(samples.shape[2] * self.percent / 100)
-        levels = np.partition(samples, nth, axis=2)[:, :, nth].astype(np.float32)
-        levels = _extreme(_extreme(levels, self.closing, np.max), self.closing, np.min)
+        nth = int((-(-side // step)) ** 2 * self.percent / 100)
+        levels = cell_levels(gray, side, step, nth, threads)
+        levels = _extreme(_extreme(levels, self.closing, np.maximum), self.closing, np.minimum)
         white = float(np.percentile(levels, 90))  # the lit part of the page, however little of it is lit
         return PaperLevel(np.maximum(levels, max(self.darkest * white, 1)), side, max(white, 1.0))
 
@@ -175,22 +227,46 @@ def reading_from_json(data: Mapping[str, Any] | None) -> Reading | None:
     return Reading(**data)
 
 
+def cell_levels(gray: Gray, side: int, step: int, nth: int, threads: int | None = 1) -> Values:
+    """(rows, columns) of square cells: of every step-th pixel of every step-th row the nth, the darkest first."""
+    counts = [-(-n // side) for n in gray.shape]
+    kernels = native()
+    if kernels is None:
+        return cell_levels_numpy(gray, side, step, nth)
+    levels, gray = np.empty(counts, np.float32), by_rows(gray)
+    run_bands(counts[0], threads, lambda a, b: kernels.cell_levels(gray, side, step, nth, a, b, levels), least=1)
+    return levels
+
+
+def cell_levels_numpy(gray: Gray, side: int, step: int, nth: int) -> Values:
+    """The truth of the cells' levels; beyond the page its last row and column go on."""
+    counts = [-(-n // side) for n in gray.shape]
+    padded = np.pad(gray, [(0, c * side - n) for c, n in zip(counts, gray.shape, strict=True)], mode="edge")
+    cells = padded.reshape(counts[0], side, counts[1], side)[:, ::step, :, ::step]
+    samples = cells.transpose(0, 2, 1, 3).reshape(*counts, -1)
+    return np.partition(samples, nth, axis=2)[:, :, nth].astype(np.float32)
+
+
 def usual_stroke(gray: Gray, level: int) -> float:
     """How wide the strokes darker than a level are: the median over places of twice area over edge, weighed by area.
 
     Places with hardly anything dark, or hardly anything else, say nothing: specks and pictures do not decide.
     """
     counts = [n // _BLOCK for n in gray.shape]
-    if not all(counts):
-        blocks = gray[None]
-    else:
-        whole = gray[: counts[0] * _BLOCK, : counts[1] * _BLOCK].reshape(counts[0], _BLOCK, counts[1], _BLOCK)
+    if all(counts):
         every = int(np.ceil(np.sqrt(counts[0] * counts[1] / _BLOCKS)))
-        blocks = whole[::every, :, ::every].transpose(0, 2, 1, 3).reshape(-1, _BLOCK, _BLOCK)
-    dark = blocks < level
-    area = dark.sum((1, 2))
-    edges = (dark[:, 1:] != dark[:, :-1]).sum((1, 2)) + (dark[:, :, 1:] != dark[:, :, :-1]).sum((1, 2))
-    share = area / dark[0].size
+        whole = gray[: counts[0] * _BLOCK, : counts[1] * _BLOCK].reshape(counts[0], _BLOCK, counts[1], _BLOCK)
+        blocks = whole[::every, :, ::every].transpose(0, 2, 1, 3)
+    else:
+        every, blocks = 1, gray[None, None]
+    kernels = native()
+    if kernels is None or not all(counts):
+        strokes = strokes_numpy(blocks, level)
+    else:
+        strokes = np.empty((*blocks.shape[:2], 2), np.int64)
+        kernels.strokes(by_rows(gray), level, _BLOCK, every, strokes)
+    area, edges = strokes.reshape(-1, 2).T
+    share = area / (blocks.shape[2] * blocks.shape[3])
     tells = (share > 0.01) & (share < 0.5) & (edges > 0)
     if not tells.any():
         return 0.0
@@ -200,11 +276,18 @@ def usual_stroke(gray: Gray, level: int) -> float:
     return float(widths[order][np.searchsorted(weight, weight[-1] / 2)])
 
 
-def _extreme(levels: Values, count: int, pick: Any) -> Values:
+def strokes_numpy(blocks: Gray, level: int) -> npt.NDArray[np.int64]:
+    """(rows, columns, 2) of blocks, (rows, columns, H, W): the truth of how many pixels are dark, and how many edges."""
+    dark = blocks < level
+    edges = [
+        (one != other).sum((2, 3))
+        for one, other in ((dark[:, :, 1:], dark[:, :, :-1]), (dark[..., 1:], dark[..., :-1]))
+    ]
+    return np.stack([dark.sum((2, 3)), sum(edges)], -1)
+
+
+def _extreme(levels: Values, count: int, pick: np.ufunc) -> Values:
     """The largest or smallest level of count × count cells around each."""
     half = count // 2
-    for axis in (0, 1):
-        around = [(half, count - 1 - half) if axis == one else (0, 0) for one in (0, 1)]
-        padded = np.pad(levels, around, mode="edge")
-        levels = pick(np.lib.stride_tricks.sliding_window_view(padded, count, axis), axis=2)
-    return levels
+    padded = np.pad(levels, (half, count - 1 - half), mode="edge")
+    return extreme_along(extreme_along(padded, count, pick).T, count, pick).T

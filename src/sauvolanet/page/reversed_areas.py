@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import Gray, Ink
-from ..core.components import runs_of, stroke_width, touching
-from ..core.windows import window_extreme
+from ..core.components import Runs, runs_of, stroke_width
+from ..core.windows import extreme_along, window_extreme
 from .numbers import PageNumbers
 
 UNITS = 400  # the short side of a page has so many blocks, of whole pixels, or more
@@ -57,15 +57,21 @@ def areas(gray: Gray, numbers: PageNumbers) -> list[Area]:
     boxes = runs.boxes()[:, names]
     high, wide = boxes[1] - boxes[0], boxes[3] - boxes[2]
     likely = (high >= LEAST_HIGH) & (wide >= LEAST_WIDE) & (size >= FILLED * high * wide)
+    wanted = np.zeros(len(runs.row), bool)
+    wanted[names[likely]] = True
+    own = np.flatnonzero(wanted[runs.component])
+    runs = Runs(*(part[own[np.argsort(runs.component[own], kind="stable")]] for part in runs))
+    whole = np.where(runs.enclosed(), np.append(runs.first[1:], 0), runs.last)  # ends of runs, with what is enclosed
     paper = numbers.percentile(50)
     found = []
     for one, box in zip(names[likely], boxes[:, likely].T, strict=True):
+        here = slice(*np.searchsorted(runs.component, (one, one + 1)))
+        if (whole[here] - runs.last[here]).sum() * side**2 < LETTERS * LETTER_HEIGHT:
+            continue
         top, bottom, left, right = box.tolist()
-        own = runs.component == one
-        blocks = np.zeros((bottom - top + 2, right - left + 2), bool)  # one block of the outside all around
-        for r, a, b in zip(runs.row[own] - top, runs.first[own] - left, runs.last[own] - left, strict=True):
-            blocks[r + 1, a + 1 : b + 1] = True
-        area = _area(gray, blocks, (top - 1, left - 1), side, cut, paper)
+        origin = (top - 1, left - 1)  # one block of the outside all around
+        inside = Runs(runs.row[here] - origin[0], runs.first[here] - origin[1], whole[here] - origin[1], own)
+        area = _area(gray, _opened(inside, (bottom - top + 2, right - left + 2)), origin, side, cut, paper)
         if area is not None:
             found.append(area)
     return found
@@ -84,33 +90,40 @@ def turned(gray: Gray, found: Iterable[Area]) -> Gray:
 
 def _largest(gray: Gray, side: int) -> Gray:
     """The lightest pixel of each whole block."""
+    if side == 1:
+        return gray
     height, width = (n - n % side for n in gray.shape)
     rows = np.maximum.reduce(gray[:height].reshape(height // side, side, -1), axis=1)
     largest: Gray = np.maximum.reduce([rows[:, i:width:side] for i in range(side)])
     return largest
 
 
-def _area(gray: Gray, blocks: Ink, origin: tuple[int, int], side: int, cut: int, paper: float) -> Area | None:
-    """The reversed area around dark blocks; None if it is none. origin : row and column of the first block."""
-    seeds = np.zeros_like(blocks)
-    seeds[0] = seeds[-1] = seeds[:, 0] = seeds[:, -1] = True
-    inside = ~touching(~blocks, seeds)
-    inside = _spread(~_spread(~inside, THIN), THIN)
-    if not inside.any():
-        return None
-    if not all(inside.sum() >= WHOLE * _spans(way).sum() for way in (inside, inside.T)):
+def _opened(runs: Runs, shape: tuple[int, int]) -> Ink:
+    """The runs as a mask of that shape, without what is thin."""
+    more = 2 * THIN
+    shifted = Runs(runs.row + more, runs.first + more, runs.last + more, runs.component)
+    mask = shifted.paint(np.ones(len(runs.row), bool), (shape[0] + 2 * more, shape[1] + 2 * more))
+    for pick in (np.logical_and, np.logical_or):
+        mask = extreme_along(extreme_along(mask, 2 * THIN + 1, pick).T, 2 * THIN + 1, pick).T
+    return mask
+
+
+def _area(gray: Gray, inside: Ink, origin: tuple[int, int], side: int, cut: int, paper: float) -> Area | None:
+    """The reversed area of blocks (True); None if it is none. origin : row and column of the first block."""
+    count = np.count_nonzero(inside)
+    if not count or any(count < WHOLE * _spanned(way) for way in (inside, inside.T)):
         return None
     reach = side + EDGE + 1
     spans = [slice(max(o * side - reach, 0), min((o + n) * side + reach, size))
-             for o, n, size in zip(origin, blocks.shape, gray.shape, strict=True)]  # fmt: skip
+             for o, n, size in zip(origin, inside.shape, gray.shape, strict=True)]  # fmt: skip
     place = (spans[0], spans[1])
     part = gray[place]
     at = [np.clip(np.arange(p.start, p.stop) // side - o, 0, n - 1)
-          for p, o, n in zip(place, origin, blocks.shape, strict=True)]  # fmt: skip
+          for p, o, n in zip(place, origin, inside.shape, strict=True)]  # fmt: skip
     mask = inside[np.ix_(*at)]
     dark = part < cut
     light = mask & ~dark
-    share = light.sum() / mask.sum()
+    share = np.count_nonzero(light) / np.count_nonzero(mask)
     if not LIGHT[0] <= share <= LIGHT[1]:
         return None
     ground = part[mask & dark]
@@ -128,10 +141,10 @@ def _area(gray: Gray, blocks: Ink, origin: tuple[int, int], side: int, cut: int,
     return Area(place, mask, round(middle), round(letters))
 
 
-def _spans(mask: Ink) -> Ink:
-    """Each row of a mask from its first to its last True."""
-    both: Ink = np.logical_or.accumulate(mask, axis=1) & np.logical_or.accumulate(mask[:, ::-1], axis=1)[:, ::-1]
-    return both
+def _spanned(mask: Ink) -> int:
+    """How much of a mask, which has some True, lies between the first and the last True of its rows, these included."""
+    rows = mask[mask.any(axis=1)]
+    return int((rows.shape[1] - rows.argmax(axis=1) - rows[:, ::-1].argmax(axis=1)).sum())
 
 
 def _letters(light: Ink) -> bool:
