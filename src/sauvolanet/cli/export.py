@@ -65,8 +65,8 @@ def _standalone(args: argparse.Namespace) -> int:
         raise UsageError("--source, --licence, --copyright and --mean-with are for a run; an ONNX file says what its "
                          "model says")  # fmt: skip
     model = load(args.run)
-    apart = write_standalone(model, args.output, _page(args))
-    print(f"{args.output}: {model.name}, threshold within {apart:.1e} gray levels of the runtime's")
+    found = write_standalone(model, args.output, _page(args))
+    print(f"{args.output}: {model.name}, {found}")
     return 0
 
 

@@ -69,9 +69,10 @@ class Scale:
 
     def to_gray(self, scaled: Array) -> Array:
         """Back to the page's own 0–255 scale."""
-        gray: Array = scaled * np.float32(1 / self.gain) + np.float32(self.low)
+        gray: Array = scaled * np.float32(1 / self.gain)
+        gray += np.float32(self.low)
         if self.floor:
-            gray[gray <= self.floor] = 0
+            np.putmask(gray, gray <= self.floor, 0)
         return gray
 
     def largest_difference(self, one: Array, other: Array) -> float:

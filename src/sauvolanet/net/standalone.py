@@ -32,6 +32,7 @@ from .view import CELLS, STEP, reach
 
 OPSET, IR_VERSION = 17, 9  # of 2022, so that older engines read it
 TOLERANCE = 0.0255  # gray levels, 1e-4 of the range: what engines may differ by in the threshold
+PIXELS = 1e-4  # share of the pixels whose ink may differ, in 8 bits
 
 
 class _Graph:
@@ -474,10 +475,11 @@ def _attention(graph: _Graph, model: Model, features: str, seen: str, view: str,
     return node("Softmax", x, axis=1, name="attention")
 
 
-def write_standalone(model: Model, path: str | os.PathLike[str], gray: Gray) -> float:
-    """Write the model as one ONNX file, if on that page it gives what the runtime gives.
+def write_standalone(model: Model, path: str | os.PathLike[str], gray: Gray) -> str:
+    """Write the model as one ONNX file, if on that page it gives what the runtime gives; how well it does is returned.
 
-    Returns the largest difference of the threshold in gray levels; one above `TOLERANCE` is a RunFailed.
+    A threshold that differs by more than `TOLERANCE` is a RunFailed. In 8 bits the last bit of a window's mean can move a
+    byte, and a byte the threshold where two choices are near each other; there the ink of all but `PIXELS` must agree.
     """
     try:
         import onnx  # noqa: F401
@@ -492,9 +494,15 @@ def write_standalone(model: Model, path: str | os.PathLike[str], gray: Gray) -> 
     expected_surface = np.zeros_like(threshold) if numbers.blank else threshold
     apart = model.scale(numbers).largest_difference(surface[0, 0], expected_surface)
     weights = float(np.abs(attention[0].transpose(1, 2, 0) - expected).max())
-    if not (apart <= TOLERANCE and weights <= 1e-3):
-        raise RunFailed(f"the graph's threshold differs from the runtime's by {apart:.1e} gray levels and its attention "
-                        f"by {weights:.1e}; nothing was written")  # fmt: skip
+    found = f"threshold within {apart:.1e} gray levels of the runtime's"
+    good = apart <= TOLERANCE and weights <= 1e-3
+    if not good and isinstance(model.network, Network8):
+        others = np.count_nonzero((gray < surface[0, 0]) != (gray < expected_surface))
+        found = f"ink as the runtime's but for {others} of {gray.size:,} pixels"
+        good = bool(others <= PIXELS * gray.size)
+    if not good:
+        raise RunFailed(f"the graph does not give what the runtime gives ({found}, attention within {weights:.1e}); "
+                        "nothing was written")  # fmt: skip
     with atomic(path) as file:
         file.write(data)
-    return apart
+    return found
