@@ -14,7 +14,7 @@ from sauvolanet.net.architecture import Architecture, Convolution
 from sauvolanet.net.eight import Layer8, Network8, convolve8_numpy, following, quantise_numpy, scale_of
 from sauvolanet.net.model import save
 from sauvolanet.net.quantise import quantised
-from sauvolanet.net.run import Network
+from sauvolanet.net.run import Network, attend, attend_numpy
 from sauvolanet.page.numbers import PageNumbers
 from sauvolanet.synth import page
 from sauvolanet.train.settings import SWIFT
@@ -113,6 +113,22 @@ def test_halves_and_doubles_are_exact(height: int, width: int, level: str) -> No
     kernels.add_enlarged8(large, scale, small, gain, zero, out, 0, height)
     total = large * scale + small.repeat(2, 0).repeat(2, 1)
     assert np.array_equal(out, quantise_numpy(total, gain, zero))
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 40])
+@pytest.mark.parametrize(("windows", "constants"), [(5, 2), (3, 0), (8, 0), (1, 1)])
+def test_the_attention(width: int, windows: int, constants: int, level: str) -> None:
+    rng = np.random.default_rng(width)
+    choices = windows + constants
+    logits, change = rng.normal(0, 5, (2, 3, width, choices)).astype(np.float32)
+    mean, deviation = rng.random((2, 3, width, windows), np.float32)
+    k, r, levels_ = (rng.random(n, np.float32) + 0.1 for n in (windows, windows, constants))
+    for more in (change, None):
+        attention, threshold = np.zeros((3, width, choices), np.float32), np.zeros((3, width), np.float32)
+        attend(logits, more, mean, deviation, k, r, levels_, attention, threshold, fused=False)
+        total = logits if more is None else logits + more
+        weights, surface = attend_numpy(total, mean, deviation, k, r, levels_)
+        assert np.allclose(attention, weights, atol=1e-5) and np.allclose(threshold, surface, atol=1e-5)
 
 
 def test_what_follows_what() -> None:

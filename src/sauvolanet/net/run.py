@@ -421,7 +421,10 @@ def attend(logits: Array, change: Array | None, mean: Array, deviation: Array, k
     kernels = native()
     if kernels is not None and len(k) + len(constants) <= 8:
         kept = attention if attention.size else None
-        kernels.attend(logits, change, mean, deviation, k / r, np.float32(1) - k, constants, kept, threshold, fused)
+        kernel = kernels.attend
+        if not fused:
+            kernel, change = kernels.attend_exactly, np.zeros_like(logits) if change is None else change
+        kernel(logits, change, mean, deviation, k / r, np.float32(1) - k, constants, kept, threshold)
         return
     logits = logits[..., : len(k) + len(constants)] if change is None else logits + change
     weights, threshold[:] = attend_numpy(logits, mean, deviation, k, r, constants)

@@ -203,7 +203,7 @@ class Attend(torch.autograd.Function):
         threshold = np.empty(a.shape[:3], np.float32)
         choices = ks / rs, np.float32(1) - ks, cs
         _over_batch(len(a), lambda kernels, n: kernels.attend(a[n], None if b is None else b[n], m[n], d[n], *choices,
-                                                              attention[n], threshold[n], True))  # fmt: skip
+                                                              attention[n], threshold[n]))  # fmt: skip
         ctx.kept = (m, d, (ks, rs, cs), attention, threshold, a.shape, None if b is None else b.shape)
         return torch.from_numpy(threshold)
 

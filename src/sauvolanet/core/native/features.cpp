@@ -253,15 +253,13 @@ struct Choices {  // a lane is a choice: what lies behind them has a bias of min
     Lanes<8> slope, level, constant, bias;
 
     // The threshold of one pixel; one over the sum of the weights goes to `inverse`, the weights to `weights`.
-    template <bool fused>
     float attend(const float *logits, const float *change, const float *mean, const float *deviation, Lanes<8> &weights,
                  float &inverse) const {
         Lanes<8> value = load<8>(logits);
         if (change) value = value + load<8>(change);
         value = value + bias;
-        weights = exponential<8, fused>(value - highest(value));
-        const Lanes<8> line = multiply_add<fused>(slope, load<8>(deviation), level);
-        const Lanes<8> surface = multiply_add<fused>(load<8>(mean), line, constant);
+        weights = exponential<8>(value - highest(value));
+        const Lanes<8> surface = fma(load<8>(mean), fma(slope, load<8>(deviation), level), constant);
         inverse = 1.0f / total(weights);
         return total(weights * surface) * inverse;
     }
@@ -269,9 +267,8 @@ struct Choices {  // a lane is a choice: what lies behind them has a bias of min
 
 // threshold = Σ softmax(logits + change) · (m · (level + slope · s), constants), at most eight choices.
 //
-// change : like logits, or None. attention : the softmax is put there, unless it is None. fused : see net/run.py.
-template <bool fused>
-static void attend_rows(View<const float, 3> logits, View<const float, 3> change, View<const float, 3> mean,
+// change : like logits, or None. attention : the softmax is put there, unless it is None.
+static void attend(View<const float, 3> logits, View<const float, 3> change, View<const float, 3> mean,
                    View<const float, 3> deviation, View<const float, 1> slope, View<const float, 1> level,
                    View<const float, 1> constants, View<float, 3> attention, View<float, 2> threshold) {
     const Index width = threshold.shape[1], windows = mean.shape[2], choices = windows + constants.shape[0];
@@ -289,13 +286,13 @@ static void attend_rows(View<const float, 3> logits, View<const float, 3> change
         float *to = threshold[i].data;
         for (Index j = 0; j < width; j++) {
             if (j < safe) {
-                to[j] = all.attend<fused>(l, c, m, d, weights, inverse);
+                to[j] = all.attend(l, c, m, d, weights, inverse);
             } else {
                 std::copy_n(l, choices, spare[0]);
                 if (c) std::copy_n(c, choices, spare[1]);
                 std::copy_n(m, windows, spare[2]);
                 std::copy_n(d, windows, spare[3]);
-                to[j] = all.attend<fused>(spare[0], c ? spare[1] : nullptr, spare[2], spare[3], weights, inverse);
+                to[j] = all.attend(spare[0], c ? spare[1] : nullptr, spare[2], spare[3], weights, inverse);
             }
             if (attention.data)
                 for (Index n = 0; n < choices; n++) attention(i, j, n) = weights[static_cast<int>(n)] * inverse;
@@ -307,11 +304,52 @@ static void attend_rows(View<const float, 3> logits, View<const float, 3> change
     }
 }
 
-static void attend(View<const float, 3> logits, View<const float, 3> change, View<const float, 3> mean,
-                   View<const float, 3> deviation, View<const float, 1> slope, View<const float, 1> level,
-                   View<const float, 1> constants, View<float, 3> attention, View<float, 2> threshold, bool fused) {
-    const auto rows = fused ? attend_rows<true> : attend_rows<false>;
-    rows(logits, change, mean, deviation, slope, level, constants, attention, threshold);
+// The same with every product and sum rounded by itself, as all processors do it, and with change. A lane is a pixel.
+static void attend_exactly(View<const float, 3> logits, View<const float, 3> change, View<const float, 3> mean,
+                           View<const float, 3> deviation, View<const float, 1> slope, View<const float, 1> level,
+                           View<const float, 1> constants, View<float, 3> attention, View<float, 2> threshold) {
+    const Index width = threshold.shape[1], windows = mean.shape[2], choices = windows + constants.shape[0];
+    const Index safe = width - 8 / windows - 1;  // before it eight numbers of a pixel can be read
+    const View<const float, 3> *given[] = {&logits, &change, &mean, &deviation};
+    float spare[4][8][8] = {};
+    for (Index i = 0; i < threshold.shape[0]; i++)
+        for (Index j = 0; j < width; j += 8) {
+            const Index count = std::min<Index>(8, width - j);
+            Lanes<8> values[4][8];
+            for (int kind = 0; kind < 4; kind++) {
+                const View<const float, 2> row = (*given[kind])[i];
+                const Index many = kind < 2 ? choices : windows;
+                for (Index p = 0; p < 8; p++) {
+                    const float *from = row.data + (j + p) * row.stride[0];
+                    if (j + 8 > safe) {
+                        if (p < count) std::copy_n(from, many, spare[kind][p]);
+                        from = spare[kind][p];
+                    }
+                    values[kind][p] = load<8>(from);
+                }
+            }
+            auto &[value, more, m, d] = values;
+            for (int p = 0; p < 8; p++) value[p] = value[p] + more[p];
+            turn(value);
+            turn(m);
+            turn(d);
+            Lanes<8> top = value[0], all{}, total{};
+            for (Index n = 1; n < choices; n++) top = larger<8>(top, value[n]);
+            for (Index n = 0; n < choices; n++) {
+                value[n] = exponential<8, false>(value[n] - top);
+                all = all + value[n];
+                if (n < windows) total = total + value[n] * (m[n] * (d[n] * slope[n] + level[n]));
+                else total = total + value[n] * constants[n - windows];
+            }
+            float result[8];
+            store<8>(result, total / all);
+            std::copy_n(result, count, threshold[i].data + j);
+            if (!attention.data) continue;
+            for (Index n = 0; n < choices; n++) {
+                store<8>(result, value[n] / all);
+                for (Index p = 0; p < count; p++) attention(i, j + p, n) = result[p];
+            }
+        }
 }
 
 // out (H, 2, C) float64 += sums and sums of squares of each row.
@@ -344,7 +382,7 @@ static void normalise(View<const float, 3> z, View<const float, 1> scale, View<c
         }
 }
 
-Table features_table = {KERNEL(scaled_statistics), KERNEL(thresholds), KERNEL(features), KERNEL(unfold), KERNEL(attend),
-                        KERNEL(row_sums), KERNEL(normalise), {}};
+Table features_table = {KERNEL(scaled_statistics), KERNEL(thresholds), KERNEL(features),  KERNEL(unfold), KERNEL(attend),
+                        KERNEL(attend_exactly),    KERNEL(row_sums),   KERNEL(normalise), {}};
 
 }  // namespace sauvolanet::LEVEL
