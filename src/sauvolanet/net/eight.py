@@ -28,6 +28,8 @@ Bytes = npt.NDArray[np.uint8]
 
 _MOST = 127  # of a byte, and of a weight
 _LEAST = 1e-3  # range of a channel that is nearly always 0
+_SMALL = 20_000_000  # products and sums that one thread has done before another has begun
+_FEW = 1_000_000  # bytes, likewise
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,8 @@ class Network8(Network):
         out, inner = _room(x.shape, layer.zero, self._reach(name))
         kernels = native()
         assert kernels is not None
-        run_bands(len(x), threads, lambda a, b: kernels.quantise(x[a:b], layer.gain, layer.zero, inner[a:b]), pieces=4)
+        run_bands(len(x), threads if x.size > _FEW else 1, lambda a, b: kernels.quantise(
+            x[a:b], layer.gain, layer.zero, inner[a:b]), pieces=4)  # fmt: skip
         return out
 
     def _framed(self, x: Bytes, layer: Layer8) -> Bytes:
@@ -216,7 +219,8 @@ class Network8(Network):
         assert kernels is not None
         channels = x.shape[2]
         out, inner = _room((x.shape[0] // 2, x.shape[1] // 2), layer.zero, self._reach(name))
-        run_bands(len(inner), threads, lambda a, b: kernels.pool8(x, inner[..., :channels], a, b))
+        run_bands(len(inner), threads if x.size > _FEW else 1, lambda a, b: kernels.pool8(
+            x, inner[..., :channels], a, b))  # fmt: skip
         if view is not None:
             behind = slice(channels, channels + view.shape[2])
             seen = np.empty(view.shape, np.uint8)
@@ -230,7 +234,7 @@ class Network8(Network):
         assert kernels is not None
         scale = 1 / self.eights[f"down{depth + 1}.0"].gain[: skip.shape[2]]
         out, inner = _room(skip.shape, layer.zero, self._reach(name))
-        run_bands(len(small), threads, lambda a, b: kernels.add_enlarged8(
+        run_bands(len(small), threads if skip.size > _FEW else 1, lambda a, b: kernels.add_enlarged8(
             skip, scale, small, layer.gain, layer.zero, inner, a, b))  # fmt: skip
         return out
 
@@ -256,7 +260,8 @@ class Network8(Network):
         assert kernels is not None
         side, dilation = layer.layer.side, layer.layer.dilation
         last = len(x) - (side - 1) * dilation if last is None else last
-        run_bands(last - first, threads, lambda a, b: kernels.convolve8(
+        products = (last - first) * x.shape[1] * layer.weight.size
+        run_bands(last - first, threads if products > _SMALL else 1, lambda a, b: kernels.convolve8(
             x, layer.packed, layer.start, layer.times, layer.bias, small, values, first + a, first + b, side, dilation),
             least=8, pieces=4)  # fmt: skip
 

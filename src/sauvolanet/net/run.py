@@ -26,7 +26,7 @@ from .view import sampled
 TILE_BYTES = 300_000_000  # about what a tile may take; larger pages are cut
 # a network with page-wide statistics computes every layer again for each of its layers once a page is cut
 TILE_BYTES_INSTANCE = 4_000_000_000
-BAND = 64  # rows that go through the steps at full resolution together; more would only take memory
+BAND = 80  # rows that go through the steps at full resolution together, at most; more would only take memory
 
 
 @dataclass(frozen=True)
@@ -336,8 +336,8 @@ class Network:
         reach = len(arch.refinement)
 
         def work(begin: int, end: int) -> None:
-            for a in range(begin, end, BAND):
-                b = min(a + BAND, end)
+            parts = -(-(end - begin) // BAND)
+            for a, b in pairwise(begin + (end - begin) * i // parts for i in range(parts + 1)):
                 top, bottom = max(rows.start + a - reach, 0), min(rows.start + b + reach, len(scaled))
                 logits, change = unfold(arch, head, scaled, mean, top, bottom, self.logit_multiple), None
                 here = (slice(rows.start + a, rows.start + b), columns)
