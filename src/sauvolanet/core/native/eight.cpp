@@ -4,6 +4,7 @@
 // numbers mean, and the truth of each kernel, is in net/eight.py.
 
 #include <algorithm>
+#include <vector>
 
 #include "bind.h"
 #include "lanes.h"
@@ -135,11 +136,70 @@ template <int pixels, int eights, class Number> static void convolve_block(const
     }
 }
 
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+
+// Eight outputs fill half a register, so two groups of four neighbouring inputs go through it at a time: the lanes of an
+// output are side by side, and added at the end. Taps of a row are neighbours, too, if nothing lies between them.
+//
+// The weights of a group of eight outputs in that order: row of taps, two groups of inputs, output, group, input.
+static std::vector<Weight> paired(const Weight *w, Index size, Index inputs) {
+    const Index groups = size * inputs / 4, steps = (groups + 1) / 2;
+    std::vector<Weight> pairs(static_cast<std::size_t>(size * steps * 64));
+    for (Index a = 0; a < size; a++)
+        for (Index g = 0; g < groups; g++)
+            for (Index o = 0; o < 8; o++)
+                std::copy_n(w + ((a * groups + g) * 8 + o) * 4, 4, &pairs[((a * steps + g / 2) * 16 + 2 * o + g % 2) * 4]);
+    return pairs;
+}
+
+constexpr __mmask8 ALL = 0xff;  // GCC 12 warns of what these functions leave open without a mask
+
+template <int pixels, class Number>
+static void convolve_pairs(const Group8 &group, const Weight *w, Index size, Index stride, const Byte *x, Number *y) {
+    const Index groups = size * group.inputs / 4;
+    Sixteen sums[pixels];
+#pragma GCC unroll 12
+    for (int p = 0; p < pixels; p++)
+        sums[p] = _mm512_maskz_cvtepu32_epi64(ALL, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(group.start)));
+    for (Index a = 0; a < size; a++, x += stride) {
+        for (Index g = 0; g + 1 < groups; g += 2, w += 64) {
+            const Sixteen weights = _mm512_loadu_si512(w);
+#pragma GCC unroll 12
+            for (int p = 0; p < pixels; p++) {
+                std::int64_t eight;
+                std::memcpy(&eight, x + p * group.inputs + 4 * g, 8);
+                sums[p] = _mm512_dpbusd_epi32(sums[p], _mm512_set1_epi64(eight), weights);
+            }
+        }
+        if (groups % 2 == 0) continue;
+        const Sixteen weights = _mm512_loadu_si512(w);
+#pragma GCC unroll 12
+        for (int p = 0; p < pixels; p++) {
+            std::int32_t four;
+            std::memcpy(&four, x + p * group.inputs + 4 * (groups - 1), 4);
+            sums[p] = _mm512_dpbusd_epi32(sums[p], _mm512_set1_epi32(four), weights);
+        }
+        w += 64;
+    }
+#pragma GCC unroll 12
+    for (int p = 0; p < pixels; p++) {
+        const Sixteen other = _mm512_maskz_srli_epi64(ALL, sums[p], 32);
+        const Eight both = _mm512_maskz_cvtepi64_epi32(ALL, _mm512_add_epi32(sums[p], other));
+        put_sums<8>(both, group.gain, group.bias, y + p * group.step);
+    }
+}
+
+#endif
+
 template <class Number>
 static void convolve_rows(View<const Byte, 3> x, View<const Weight, 1> w, View<const std::int32_t, 1> start,
                           View<const float, 1> gain, View<const float, 1> bias, View<Number, 3> y, Index y0, Index y1,
                           Index size, Index dilation) {
     const Index width = y.shape[1], outputs = start.shape[0], inputs = x.shape[2];
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+    const bool pairs = outputs == 8 && (size == 1 || dilation == 1);
+    const std::vector<Weight> two = pairs ? paired(w.data, size, inputs) : std::vector<Weight>();
+#endif
     for (Index row = y0; row < y1; row++)
         for (Index output = 0; output < outputs;) {
             const Index many = output == 0 && outputs % 16 ? std::min<Index>(outputs, 24) : 16;
@@ -149,12 +209,20 @@ static void convolve_rows(View<const Byte, 3> x, View<const Weight, 1> w, View<c
                 for (Index b = 0; b < size; b++) group.taps[group.count++] = a * dilation * x.stride[0] + b * dilation * inputs;
             const Byte *from = x.data + row * x.stride[0];
             Number *to = y.data + row * y.stride[0] + output;
+            output += many;
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+            if (pairs) {
+                by_blocks<12>(0, width, [&](Index at, auto pixels) {
+                    convolve_pairs<pixels>(group, two.data(), size, x.stride[0], from + at * inputs, to + at * y.stride[1]);
+                });
+                continue;
+            }
+#endif
             with_outputs(many, [&](auto eights) {
                 by_blocks<PIXELS_8[eights - 1]>(0, width, [&](Index at, auto pixels) {
                     convolve_block<pixels, eights>(group, from + at * inputs, to + at * y.stride[1]);
                 });
             });
-            output += many;
         }
 }
 
