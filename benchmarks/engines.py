@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sauvolanet.net import Model, load, shipped
+from sauvolanet.net.run import Network
 from sauvolanet.net.standalone import attention_graph
 from sauvolanet.page.numbers import PageNumbers
 from sauvolanet.synth import page
@@ -21,8 +22,10 @@ HEIGHT, WIDTH = 576, 1104
 
 
 def engines(model: Model, threads: int) -> dict[str, Callable[[], np.ndarray]]:
-    """What can be timed: a function per engine that returns the attention (H, W, choices)."""
-    arch, network = model.architecture, model.network
+    """What can be timed: a function per engine that returns the attention (H, W, choices); all in single precision, and
+    beside them ours in 8 bits, if the model runs so."""
+    single = Model({**model.about, "bits": 32}, model.weights)
+    arch, network = single.architecture, single.network
     gray, _ = page(1, kind="manuscript", height=HEIGHT, width=WIDTH)
     whole = (slice(0, HEIGHT), slice(0, WIDTH))
     read = model.inputs(gray, PageNumbers.of(gray))
@@ -32,12 +35,18 @@ def engines(model: Model, threads: int) -> dict[str, Callable[[], np.ndarray]]:
         near = [measured.mean[..., i] for i in arch.refine_indices]
         feeds["seen"] = np.ascontiguousarray(np.stack([measured.gray, *(measured.gray - m for m in near)]))[None]
 
-    def ours() -> np.ndarray:
-        head = network.head(read, measured, threads)
+    view = network.in_view(read, network.view(read, threads), whole)
+    if view is not None:
+        feeds["view"] = np.ascontiguousarray(view.transpose(2, 0, 1))[None]
+
+    def ours(network: Network) -> np.ndarray:
+        head = network.head(read, measured, threads, view=view)
         return network.decide(head, measured, whole, threads, keep=True)[1]
 
-    found: dict[str, Callable[[], np.ndarray]] = {"ours": ours}
-    graph = attention_graph(model)
+    found: dict[str, Callable[[], np.ndarray]] = {"ours": lambda: ours(network)}
+    if model.about["bits"] == 8:
+        found["ours, 8 bits"] = lambda: ours(model.network)
+    graph = attention_graph(single)
     try:
         import onnxruntime
 
