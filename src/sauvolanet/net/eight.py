@@ -179,9 +179,8 @@ class Network8(Network):
             x = self._to_bytes(names[-1], x, threads, 0)  # read by pooling, a sum, or a convolution of one tap
         for depth in range(deepest - 1, -1, -1):
             small = self._to_values(f"reduce{depth}", x, threads)
-            x = self._to_bytes(f"up{depth}", self._added(f"up{depth}", kept.pop(), small, depth, threads), threads, 0)
-        if self._reach("head"):
-            x = self._framed(x, self.eights["head"])
+            x = self._added(f"up{depth}", kept.pop(), small, depth, threads)
+            x = self._to_bytes(f"up{depth}", x, threads, 0 if depth else self._reach("head"))
         return self._to_values("head", x, threads)
 
     def refined(self, logits: Array, first: int, last: int) -> Array:
@@ -206,11 +205,6 @@ class Network8(Network):
         assert kernels is not None
         run_bands(len(x), threads if x.size > _FEW else 1, lambda a, b: kernels.quantise(
             x[a:b], layer.gain, layer.zero, inner[a:b]), pieces=4)  # fmt: skip
-        return out
-
-    def _framed(self, x: Bytes, layer: Layer8) -> Bytes:
-        out, inner = _room(x.shape, layer.zero, self._reach(layer.layer.name))
-        inner[:] = x
         return out
 
     def _pooled(self, name: str, x: Bytes, view: Array | None, threads: int | None) -> Bytes:

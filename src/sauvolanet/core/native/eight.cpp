@@ -256,17 +256,7 @@ static void quantise(View<const float, 3> x, View<const float, 1> gain, View<con
     }
 }
 
-// Rows y0 … y1 − 1 of the maximum of each two by two cells.
-static void pool8(View<const Byte, 3> x, View<Byte, 3> out, Index y0, Index y1) {
-    const Index channels = x.shape[2];
-    for (Index y = y0; y < y1; y++)
-        for (Index j = 0; j < out.shape[1]; j++) {
-            const Byte *a = x[2 * y][2 * j].data, *b = x[2 * y][2 * j + 1].data;
-            const Byte *c = x[2 * y + 1][2 * j].data, *d = x[2 * y + 1][2 * j + 1].data;
-            Byte *to = out[y][j].data;
-            for (Index n = 0; n < channels; n++) to[n] = std::max(std::max(a[n], b[n]), std::max(c[n], d[n]));
-        }
-}
+static void pool8(View<const Byte, 3> x, View<Byte, 3> out, Index y0, Index y1) { largest_of_four(x, out, y0, y1); }
 
 // skip · scale + small, rows y0 … y1 − 1 of small taken twice in both directions, as bytes: · gain + zero, rounded.
 static void add_enlarged8(View<const Byte, 3> skip, View<const float, 1> scale, View<const float, 3> small,

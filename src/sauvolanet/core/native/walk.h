@@ -78,4 +78,16 @@ template <int most, class Work> static void by_blocks(Index first, Index last, W
     by_blocks<most>(first, last, work, std::make_integer_sequence<int, most>());
 }
 
+// Rows y0 … y1 − 1 of the maximum of each two by two cells of x.
+template <class Number> static void largest_of_four(View<const Number, 3> x, View<Number, 3> out, Index y0, Index y1) {
+    const Index channels = out.shape[2];
+    for (Index y = y0; y < y1; y++)
+        for (Index j = 0; j < out.shape[1]; j++) {
+            const Number *a = x[2 * y][2 * j].data, *b = x[2 * y][2 * j + 1].data;
+            const Number *c = x[2 * y + 1][2 * j].data, *d = x[2 * y + 1][2 * j + 1].data;
+            Number *to = out[y][j].data;
+            for (Index n = 0; n < channels; n++) to[n] = std::max(std::max(a[n], b[n]), std::max(c[n], d[n]));
+        }
+}
+
 }  // namespace sauvolanet::LEVEL
