@@ -24,7 +24,7 @@ from ..options import Option
 from ..page.margins import Margins, Region
 from ..page.numbers import PageNumbers
 from .architecture import Architecture
-from .buffers import Array, empty
+from .buffers import Array, empty, empty_bytes
 from .view import View
 
 MINIMUM_VARIANCE = 1e-6  # of the scaled gray
@@ -65,14 +65,19 @@ class Scale:
 
     def clamp(self, gray: Gray) -> Gray:
         """The page's gray, nothing darker than the floor."""
-        return np.maximum(gray, np.uint8(self.floor)) if self.floor else gray
+        return np.maximum(gray, np.uint8(self.floor), out=empty_bytes(*gray.shape)) if self.floor else gray
 
-    def to_gray(self, scaled: Array) -> Array:
+    def to_gray(self, scaled: Array, threads: int | None = 1) -> Array:
         """Back to the page's own 0–255 scale."""
-        gray: Array = scaled * np.float32(1 / self.gain)
-        gray += np.float32(self.low)
-        if self.floor:
-            np.putmask(gray, gray <= self.floor, 0)
+        gray = empty(*scaled.shape)
+
+        def band(first: int, last: int) -> None:
+            part = np.multiply(scaled[first:last], np.float32(1 / self.gain), out=gray[first:last])
+            part += np.float32(self.low)
+            if self.floor:
+                np.putmask(part, part <= self.floor, 0)
+
+        run_bands(len(gray), threads, band)
         return gray
 
     def largest_difference(self, one: Array, other: Array) -> float:
@@ -163,7 +168,9 @@ class PageInputs:
         """Scaled gray and window statistics of a region; without ``windows`` the latter are empty."""
         sides = self.architecture.windows if windows else ()
         mean, deviation = statistics(self.gray, sides, self.scale, region, threads)
-        scaled = (self.gray[region] - np.float32(self.scale.low)) * np.float32(self.scale.gain)
+        gray = self.gray[region]
+        scaled = np.subtract(gray, np.float32(self.scale.low), out=empty(*gray.shape))
+        scaled *= np.float32(self.scale.gain)
         return Statistics(scaled, mean, deviation)
 
     def features(self, measured: Statistics, threads: int | None = 1, channels: int | None = None) -> Array:

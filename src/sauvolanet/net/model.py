@@ -115,7 +115,7 @@ class Model:
         page = self.inputs(gray, numbers)
         bed = self.bed(gray, page.scale)
         for tile in self.network.tiles(page, threads, largest):
-            yield tile.core, clear(page.scale.to_gray(tile.threshold), tile.core, bed)
+            yield tile.core, clear(page.scale.to_gray(tile.threshold, threads), tile.core, bed)
 
     def surface(self, gray: Gray, numbers: PageNumbers, threads: int | None = None,
                 largest: int | None = None) -> Surface:  # fmt: skip

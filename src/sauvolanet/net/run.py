@@ -330,7 +330,7 @@ class Network:
         arch = self.architecture
         rows, columns = core
         shape = (rows.stop - rows.start, columns.stop - columns.start)
-        threshold = np.empty(shape, np.float32)
+        threshold = empty(*shape)
         attention = np.empty((*shape, arch.choices if keep else 0), np.float32)
         constants = np.asarray(arch.constants, np.float32)
         reach = len(arch.refinement)

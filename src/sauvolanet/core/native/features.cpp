@@ -311,61 +311,62 @@ static void attend_exactly(View<const float, 3> logits, View<const float, 3> cha
     const Index width = threshold.shape[1], windows = mean.shape[2], choices = windows + constants.shape[0];
     const Index safe = width - 8 / windows - 1;  // before it eight numbers of a pixel can be read
     const View<const float, 3> *given[] = {&logits, &change, &mean, &deviation};
-    float spare[4][8][8] = {};
+    constexpr int N = WIDE < 8 ? 8 : WIDE;  // pixels at a time
+    float spare[4][N][8] = {};
     for (Index i = 0; i < threshold.shape[0]; i++)
-        for (Index j = 0; j < width; j += 8) {
-            const Index count = std::min<Index>(8, width - j);
-            Lanes<8> values[4][8];
+        for (Index j = 0; j < width; j += N) {
+            const Index count = std::min<Index>(N, width - j);
+            Lanes<N> values[4][8];
             for (int kind = 0; kind < 4; kind++) {
                 const View<const float, 2> row = (*given[kind])[i];
                 const Index many = kind < 2 ? choices : windows;
-                for (Index p = 0; p < 8; p++) {
-                    const float *from = row.data + (j + p) * row.stride[0];
-                    if (j + 8 > safe) {
-                        if (p < count) std::copy_n(from, many, spare[kind][p]);
-                        from = spare[kind][p];
-                    }
-                    values[kind][p] = load<8>(from);
+                const float *from = row.data + j * row.stride[0];
+                Index step = row.stride[0];
+                if (j + N > safe) {
+                    for (Index p = 0; p < count; p++) std::copy_n(from + p * step, many, spare[kind][p]);
+                    from = spare[kind][0];
+                    step = 8;
                 }
+                for (int p = 0; p < 8; p++) values[kind][p] = load_eights<N>(from + p * step, 8 * step);
             }
             auto &[value, more, m, d] = values;
             for (int p = 0; p < 8; p++) value[p] = value[p] + more[p];
             turn(value);
             turn(m);
             turn(d);
-            Lanes<8> top = value[0], all{}, total{};
-            for (Index n = 1; n < choices; n++) top = larger<8>(top, value[n]);
+            Lanes<N> top = value[0], all{}, total{};
+            for (Index n = 1; n < choices; n++) top = larger<N>(top, value[n]);
             for (Index n = 0; n < choices; n++) {
-                value[n] = exponential<8, false>(value[n] - top);
+                value[n] = exponential<N, false>(value[n] - top);
                 all = all + value[n];
                 if (n < windows) total = total + value[n] * (m[n] * (d[n] * slope[n] + level[n]));
                 else total = total + value[n] * constants[n - windows];
             }
-            float result[8];
-            store<8>(result, total / all);
+            float result[N];
+            store<N>(result, total / all);
             std::copy_n(result, count, threshold[i].data + j);
             if (!attention.data) continue;
             for (Index n = 0; n < choices; n++) {
-                store<8>(result, value[n] / all);
+                store<N>(result, value[n] / all);
                 for (Index p = 0; p < count; p++) attention(i, j + p, n) = result[p];
             }
         }
 }
 
-// out (H, 2, C) float64 += sums and sums of squares of each row.
+// out (H, 2, C) float64 += sums and sums of squares of each row: pixel after pixel, eight channels at a time, which stay in
+// registers.
 static void row_sums(View<const float, 3> z, View<double, 3> out) {
-    const Index channels = z.shape[2];
-    for (Index i = 0; i < z.shape[0]; i++) {
-        double *__restrict sums = out[i][0].data, *__restrict squares = out[i][1].data;
-        for (Index j = 0; j < z.shape[1]; j++) {
-            const float *__restrict row = z[i][j].data;
-            for (Index c = 0; c < channels; c++) {
-                const double value = row[c];
-                sums[c] += value;
-                squares[c] += value * value;
+    for (Index i = 0; i < z.shape[0]; i++)
+        by_lanes(z.shape[2], [&](Index c, auto lanes) {
+            constexpr int N = lanes;
+            Doubles<N> sum{}, square{};
+            for (Index j = 0; j < z.shape[1]; j++) {
+                const Doubles<N> value = as_double<N>(load<N>(z[i][j].data + c));
+                sum = sum + value;
+                square = square + value * value;
             }
-        }
-    }
+            for (int n = 0; n < N; n++) out(i, 0, c + n) += sum[n], out(i, 1, c + n) += square[n];
+        });
 }
 
 // y = max(z · scale + shift, 0) per channel; y may be z.

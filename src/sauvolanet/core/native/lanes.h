@@ -37,10 +37,12 @@ template <class T, int N> struct VectorOf {
 template <int N> using Lanes = typename VectorOf<float, N>::type;
 template <int N> using Whole = typename VectorOf<std::int32_t, N>::type;
 template <int N> using Bytes = typename VectorOf<std::uint8_t, N>::type;
+template <int N> using Doubles = typename VectorOf<double, N>::type;
 
 template <int N> inline Whole<N> truncated(Lanes<N> a) { return __builtin_convertvector(a, Whole<N>); }
 template <int N> inline Lanes<N> as_float(Whole<N> a) { return __builtin_convertvector(a, Lanes<N>); }
 template <int N> inline Bytes<N> as_bytes(Whole<N> a) { return __builtin_convertvector(a, Bytes<N>); }
+template <int N> inline Doubles<N> as_double(Lanes<N> a) { return __builtin_convertvector(a, Doubles<N>); }
 inline Lanes<8> from_bytes(Bytes<8> a) { return __builtin_convertvector(__builtin_convertvector(a, Whole<8>), Lanes<8>); }
 
 // The numbers of two vectors, one behind the other, in another order.
@@ -81,6 +83,7 @@ template <class T, int N> struct VectorOf {
 template <int N> using Lanes = VectorOf<float, N>;
 template <int N> using Whole = VectorOf<std::int32_t, N>;
 template <int N> using Bytes = VectorOf<std::uint8_t, N>;
+template <int N> using Doubles = VectorOf<double, N>;
 
 template <int N> inline Whole<N> truncated(Lanes<N> a) {
     Whole<N> out;
@@ -95,6 +98,11 @@ template <int N> inline Lanes<N> as_float(Whole<N> a) {
 template <int N> inline Bytes<N> as_bytes(Whole<N> a) {
     Bytes<N> out;
     for (int i = 0; i < N; i++) out[i] = static_cast<std::uint8_t>(a[i]);
+    return out;
+}
+template <int N> inline Doubles<N> as_double(Lanes<N> a) {
+    Doubles<N> out;
+    for (int i = 0; i < N; i++) out[i] = a[i];
     return out;
 }
 inline Lanes<8> from_bytes(Bytes<8> a) {
@@ -246,6 +254,37 @@ inline void turn(Lanes<8> (&block)[8]) {
         block[i] = picked<0, 1, 2, 3, 8, 9, 10, 11>(fours[i], fours[i + 4]);
         block[i + 4] = picked<4, 5, 6, 7, 12, 13, 14, 15>(fours[i], fours[i + 4]);
     }
+}
+
+#if defined(__AVX512F__)
+
+// The same of two such blocks side by side.
+inline void turn(Lanes<16> (&block)[8]) {
+    Lanes<16> pairs[8], fours[8];
+    for (int i = 0; i < 8; i += 2) {
+        pairs[i] = picked<0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30>(block[i], block[i + 1]);
+        pairs[i + 1] = picked<1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31>(block[i], block[i + 1]);
+    }
+    for (int i = 0; i < 8; i++)
+        if (!(i & 2)) {
+            fours[i] = picked<0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29>(pairs[i], pairs[i + 2]);
+            fours[i + 2] = picked<2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31>(pairs[i], pairs[i + 2]);
+        }
+    for (int i = 0; i < 4; i++) {
+        block[i] = picked<0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27>(fours[i], fours[i + 4]);
+        block[i + 4] = picked<4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31>(fours[i], fours[i + 4]);
+    }
+}
+
+#endif
+
+// Eight numbers from each of N / 8 places, `step` numbers apart.
+template <int N> inline Lanes<N> load_eights(const float *from, [[maybe_unused]] Index step) {
+#if defined(__AVX512F__)
+    return _mm512_insertf32x8(_mm512_castps256_ps512(load<8>(from)), load<8>(from + step), 1);
+#else
+    return load<N>(from);
+#endif
 }
 
 }  // namespace sauvolanet::LEVEL

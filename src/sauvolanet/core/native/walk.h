@@ -17,14 +17,15 @@ struct Tap {
 struct Part {  // of a row of the page, and of the outputs: what is computed with the same taps and weights
     Index row, first, last;    // columns
     Index output, outputs;     // the first, and how many: 8, 16 or 24
+    bool more;                 // and 16 behind them
     const Tap *taps;           // those on the page
     int count;
 };
 
 // work(part) for rows y0 … y1 − 1 of a convolution. size : 1 or 3. dilation : distance of the taps, which are left out
 // where they lie beyond the page. The page is walked in strips of columns whose rows stay in the second cache: `strip`
-// numbers in the rows that the taps span.
-template <class Work>
+// numbers in the rows that the taps span. more : whether a part may have two groups of outputs.
+template <bool more, class Work>
 static void walk(Index height, Index width, Index inputs, Index outputs, Index size, Index dilation, Index y0, Index y1,
                  Index strip, Work work) {
     const Index half = size / 2, reach = half * dilation;
@@ -48,8 +49,9 @@ static void walk(Index height, Index width, Index inputs, Index outputs, Index s
                     }
                 for (Index output = 0; output < outputs;) {
                     const Index many = output == 0 && outputs % 16 ? std::min<Index>(outputs, 24) : 16;
-                    work(Part{row, first, last, output, many, taps, count});
-                    output += many;
+                    const bool two = more && output + many + 16 <= outputs;
+                    work(Part{row, first, last, output, many, two, taps, count});
+                    output += two ? many + 16 : many;
                 }
             }
     }
