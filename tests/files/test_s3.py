@@ -134,6 +134,7 @@ def test_a_page_that_may_not_be_read_does_not_stop_the_others(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("more", [["--jobs", "1"], ["--jobs", "2"], ["--shard", "1/2"]], ids=" ".join)
 @pytest.mark.parametrize("readable", [False, True])

@@ -94,6 +94,8 @@ def test_same_file(a: str, b: str, same: bool, monkeypatch: pytest.MonkeyPatch) 
     pytest.importorskip({"s3": "s3fs", "gc": "gcsfs"}.get(a[:2], "fsspec"))
     monkeypatch.setattr("ftplib.FTP.connect", lambda *args: None)
     monkeypatch.setattr("ftplib.FTP.login", lambda *args: None)
+    monkeypatch.setitem(fsspec.config.conf, "gcs", {"token": "anon"})  # no search for an account over the network
+    monkeypatch.setitem(fsspec.config.conf, "gs", {"token": "anon"})
     assert stores.same_file(a, b) == same
 
 

@@ -74,6 +74,7 @@ HANGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HANGS)
 def test_what_never_ends_is_ended(kind):
     with pytest.raises(UnreadablePage, match=r"longer than 2 seconds|too much memory|more memory"):
@@ -81,6 +82,7 @@ def test_what_never_ends_is_ended(kind):
     assert (page(GOOD["PNG"]).gray == making.page()).all()
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(monkeypatch):
     """The child may have a gigabyte; what took eight in the service ends there."""
     with pytest.raises(UnreadablePage, match="memory"):
@@ -140,6 +142,7 @@ def test_the_child_writes_nothing_and_starts_nothing():
         assert next(line for line in limits.splitlines() if line.startswith(name)).split()[len(name.split())] == "0"
 
 
+@pytest.mark.slow
 def test_a_batch_goes_on_after_a_page_that_never_ends(tmp_path):
     folder = tmp_path / "scans"
     folder.mkdir()

@@ -45,6 +45,7 @@ def send(url: str, data: bytes, **fields: str) -> httpx.Response:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_each_is_refused_and_the_next_page_is_good(start, kind):
     service = start(limits=Limits(workers=1, queue=4, page_seconds=6))
@@ -54,6 +55,7 @@ def test_each_is_refused_and_the_next_page_is_good(start, kind):
     assert send(service.url, GOOD).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_thread_is_free_again_when_its_time_is_over(start):
     service = start(limits=Limits(workers=1, queue=4, work_seconds=1, page_seconds=600))
     for _ in range(2):

@@ -79,6 +79,7 @@ def test_a_preset_that_cannot_be_used_is_told_at_once(small, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_only_table3_trains(small, tmp_path, trained, monkeypatch):
     monkeypatch.setattr(paper, "MAKERS", {"table3": table3, "claims": claims})
     wish = {"networks": "stated", "preset": "better", "steps": 50}

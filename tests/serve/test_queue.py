@@ -37,6 +37,7 @@ def gate(monkeypatch):
     opened.set()
 
 
+@pytest.mark.slow
 def test_past_the_bound_clients_are_told_to_come_back(start, png, gray, decode, gate):
     service = start(limits=Limits(workers=2, queue=3))
     with ThreadPoolExecutor(5) as clients:
@@ -66,6 +67,7 @@ def test_eight_clients_at_once_get_their_own_pages(start, gray, encode, decode):
         assert all(clients.map(client, range(8)))
 
 
+@pytest.mark.slow
 def test_work_that_takes_too_long_is_given_up_and_keeps_its_place(start, png, gate):
     service = start(limits=Limits(workers=1, queue=0, work_seconds=2.0))
     answer = service.post("/v1/binarize", png, method="otsu")

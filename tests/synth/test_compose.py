@@ -147,6 +147,7 @@ def test_the_parts_of_the_data(data: Path) -> None:
     assert not kinds["train"] & kinds["panel"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(compose.LOOKS))
 def test_pages_of_the_data(data: Path, kind: str) -> None:
     parts = compose.papers(data / "papers", "train"), compose.inks(data / "ink", "train")

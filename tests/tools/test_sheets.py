@@ -47,6 +47,7 @@ def test_colours_are_looked_for() -> None:
     assert TOOL["coloured"](image).tolist() == [[False, True, False]]
 
 
+@pytest.mark.slow
 def test_ten_pages_of_ten_kinds(data: Path) -> None:
     cases = list(TOOL["cases"](data, 13))
     assert len({case.kind for case in cases}) == 10

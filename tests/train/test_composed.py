@@ -74,6 +74,7 @@ def test_what_cannot_be_composed_is_named(spec: dict[str, object], tiny: Setting
         replace(tiny, composed=spec)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_run_on_composed_pages_goes_on_to_the_same_weights(
     tiny: Settings, materials: Path, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

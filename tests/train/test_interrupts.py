@@ -31,6 +31,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int, *signals: int) -> None
     monkeypatch.setattr(Run, "update_average", interrupted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_interrupted_in_a_step_goes_on_to_the_same_weights(
     number: int, tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

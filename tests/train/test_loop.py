@@ -44,6 +44,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(tiny: Settings, pairs: Path, 
     assert (tmp_path / "parts" / "log.csv").read_text().count("\n") == 3
 
 
+@pytest.mark.slow
 def test_a_taught_run_knows_its_teacher(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
     settings = replace(tiny, teacher="swift-heldout", steps=6, validate_every=6, checkpoint_every=2)
     Run(settings, pairs, tmp_path / "whole").train()
@@ -97,6 +98,7 @@ def test_from_synthetic_pages_to_a_model_that_binarizes(tmp_path: Path, capsys: 
     assert scores["200"] > scores["1"] + 10
 
 
+@pytest.mark.slow
 def test_fine_tuning_begins_where_the_model_is(tiny: Settings, pairs: Path, tmp_path: Path) -> None:
     first = Run(tiny, pairs, tmp_path / "first")
     first.train()
@@ -303,6 +305,7 @@ def test_minutes_are_counted_without_compilation() -> None:
     assert measured(10, [0.1] * 40) and not measured(10, [0.1] * 39)
 
 
+@pytest.mark.slow
 def test_minutes_fix_the_length_and_shorten_the_warm_up(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -387,6 +390,7 @@ def test_a_run_takes_the_network_of_its_first_model(pairs: Path, tmp_path: Path)
     assert main([*command, "--set", "architecture.refine=[8]", "--out", str(tmp_path / "other")]) == 2
 
 
+@pytest.mark.slow
 def test_a_model_says_how_it_was_made(pairs: Path, tmp_path: Path) -> None:
     run, exported = str(tmp_path / "run"), str(tmp_path / "mine")
     command = ["train", "--data", str(pairs), "--preset", "paper", "--train", "mine", "other", "--leave-out", "OTHER"]
