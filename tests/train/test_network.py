@@ -33,7 +33,7 @@ def test_the_papers_network_has_as_many_numbers_as_the_authors_file() -> None:
 
 @pytest.mark.parametrize("count", range(1, 9))
 def test_any_number_of_windows(count: int) -> None:
-    arch = Architecture(windows=PAPER.windows[:count], widths=((4, 8),), dilations=((1, 2),))
+    arch = Architecture(windows=PAPER.windows[:count], widths=((8, 16),), dilations=((1, 2),))
     gray = torch.rand(1, 32, 40)
     mean, deviation = window_statistics(gray, arch.windows)
     assert SauvolaNet(arch)(gray, mean, deviation, gray[..., None])[0].shape == gray.shape

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadModel
 
+LANES = 8  # a convolution has a multiple of so many filters: kernels compute these together
 FEATURES = ("gray", "mean", "deviation", "numbers", "habit")
 PAGE_NUMBERS = 2  # how many page-wide numbers the feature "numbers" has: Otsu's level, share of ink by Otsu
 VIEW_CELL = 16  # pixels along a cell of the view, at least
@@ -81,7 +82,8 @@ class Architecture:
             or any(not isinstance(w, int) or w < 3 or w % 2 == 0 for w in self.windows)
             or not all(isinstance(c, (int, float)) for c in self.constants)
             or len(self.windows) < (3 if self.refine else 1)
-            or any(n < 1 for level in (*self.widths, *self.dilations, self.refine, self.view) for n in level)
+            or any(n < 1 for level in self.dilations for n in level)
+            or any(n < 1 or n % LANES for level in (*self.widths, self.refine, self.view) for n in level)
             or (self.view and (self.norm != "batch" or len(self.view) < 2))
         ):
             raise BadModel("the description of the network contradicts itself")
