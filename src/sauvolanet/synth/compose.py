@@ -39,7 +39,8 @@ from .streams import COMPOSED, stream
 Colour = npt.NDArray[np.uint8]  # (H, W, 3)
 NEXT = 4  # numbers so near to a block of the panel are in neither part
 SHADES = {"black": (1.0, 1.0, 1.0), "blue": (1.0, 0.85, 0.45), "brown": (0.8, 0.95, 1.0), "red": (0.45, 1.0, 0.9)}
-_EVENNESS = {"pen": 1.0, "print": 1.0, "ball": 0.85, "pencil": 0.75}
+_PRINTED = ("print", "typed")  # tools whose writing is print
+_EVENNESS = {"pen": 1.0, "print": 1.0, "ball": 0.85, "pencil": 0.75, "typed": 0.75, "nib": 0.7}
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ class Look:
     verso: float = 0.0  # share of pages through which the writing of the other side shows
     mounted: float = 0.0  # share of pages that are a fragment, dark as papyrus, on a mount
     darkness: dict[str, tuple[float, float]] = field(
-        default_factory=lambda: {"pen": (0.45, 0.9), "ball": (0.45, 0.8), "print": (0.6, 0.92), "pencil": (0.25, 0.5)}
-    )
+        default_factory=lambda: {"pen": (0.45, 0.9), "ball": (0.45, 0.8), "print": (0.6, 0.92), "pencil": (0.25, 0.5),
+                                 "typed": (0.5, 0.92), "nib": (0.45, 0.9)}
+    )  # fmt: skip
 
 
 def _flat(traits: frozenset[str]) -> bool:
@@ -97,6 +99,8 @@ LOOKS = {
         Look("small print", lambda t: "squared" not in t, letters=(9, 15), tools=("print",), rules=0.25),
         Look("show-through", _flat, tools=("pen", "pen", "print"), verso=1.0),
         Look("mounted", lambda t: "texture" in t, tools=("pen",), mounted=1.0, darkness={"pen": (0.35, 0.8)}),
+        Look("typed", lambda t: "squared" not in t, letters=(8, 18), tools=("typed",), rules=0.25),
+        Look("faded", _flat, stroke=(1.5, 6), tools=("nib",), rules=0.4),
     )
 }
 ANY = Look("any", stroke=(1.2, 14), tools=("pen", "pen", "ball", "print", "pencil"), shadow=0.15)
@@ -182,7 +186,7 @@ def compose(
     tool = look.tools[rng.integers(len(look.tools))]
     wanted = float(np.exp(rng.uniform(*np.log(look.stroke)))) if stroke is None else stroke
     letters = int(rng.integers(look.letters[0], look.letters[1] + 1)) if look.letters and stroke is None else None
-    fitting = [w for w in inks if w.printed == (tool == "print")] or list(inks)
+    fitting = [w for w in inks if w.printed == (tool in _PRINTED)] or list(inks)
     coverage, used, wanted = _lay(rng, fitting, wanted, letters, shape)
     truth = coverage >= 0.5
 
@@ -191,7 +195,7 @@ def compose(
         raise BadData(f"no paper fits the kind {look.name}")
     paper = fit[rng.integers(len(fit))]
     darkness = float(rng.uniform(*look.darkness[tool]))
-    shade = "black" if tool in ("print", "pencil") else str(rng.choice(list(SHADES), p=(0.45, 0.4, 0.1, 0.05)))
+    shade = "black" if tool in (*_PRINTED, "pencil") else str(rng.choice(list(SHADES), p=(0.45, 0.4, 0.1, 0.05)))
     soft = float(rng.uniform(0.3, min(0.9, 0.3 + 0.15 * wanted)))  # no lens loses the strokes that its truth has
     peak = darkness * _EVENNESS[tool] * math.erf(wanted / (2.83 * (soft + 0.3)))  # depth of a stroke's middle
     page, zoom, level = _sheet(rng, paper, shape, look.rules * peak)
@@ -204,7 +208,7 @@ def compose(
     if look.mounted and rng.random() < look.mounted:
         held = _mount(rng, page)
         coverage, truth = coverage * held, truth & (held >= 0.5)
-    amount = coverage * _grain(rng, tool, shape)
+    amount = coverage * _grain(rng, tool, shape, letters)
     for channel, strength in zip(page, _strengths(shade, darkness), strict=True):
         channel *= 1 - strength * amount
     shadow = None
@@ -294,12 +298,12 @@ def _sheet(rng: np.random.Generator, paper: Paper, shape: tuple[int, int], deepe
     """
     source = paper.colour().astype(np.float32)
     gray = source @ np.asarray((0.299, 0.587, 0.114), np.float32)
-    depth = 1 - float(np.percentile(_over_paper(gray), 0.5))
+    depth = 1 - float(np.percentile(over_paper(gray), 0.5))
     light = rng.uniform(150, 240) / max(float(np.percentile(gray, 85)), 1)
     source *= np.float32(light)
     if depth > deepest:
         for c in range(3):
-            ratio = _over_paper(source[..., c])
+            ratio = over_paper(source[..., c])
             source[..., c] *= ratio ** np.float32(np.log(1 - deepest) / np.log(1 - depth) - 1)
     zoom = float(rng.uniform(1.0, 2.5))
     flips = rng.random(2) < 0.5
@@ -332,7 +336,7 @@ def _mount(rng: np.random.Generator, page: list[Field]) -> Field:
     return held
 
 
-def _over_paper(values: Field) -> Field:
+def over_paper(values: Field) -> Field:
     """Values over the paper's next to them, at most 1: paper is 1, rules are less."""
     ratio = blur(values, 0.4) / np.maximum(blur(largest(values, 6), 3), 1)
     return np.clip(ratio / np.median(ratio), np.float32(0.08), 1)
@@ -351,8 +355,12 @@ def _strengths(shade: str, darkness: float) -> tuple[float, ...]:
     return tuple(np.minimum(scaled, 0.97).tolist())
 
 
-def _grain(rng: np.random.Generator, tool: str, shape: tuple[int, int]) -> Any:
-    """How evenly a tool gives its ink, 0 … 1."""
+def _grain(rng: np.random.Generator, tool: str, shape: tuple[int, int], letters: int | None) -> Any:
+    """How evenly a tool gives its ink, 0 … 1. letters : the height of small letters in pixels, where it is fixed."""
+    if tool == "typed":  # letter by letter
+        return np.clip(0.72 + 0.3 * noise(rng, shape, 1.2 * (letters or 12)), 0.25, 1)
+    if tool == "nib":  # its ink runs out and comes again along a stroke
+        return np.clip(0.68 + 0.35 * noise(rng, shape, float(rng.uniform(12, 60))), 0.2, 1)
     if tool == "pencil":
         return np.clip(0.8 + 0.35 * noise(rng, shape, float(rng.uniform(1.2, 2.2))), 0.1, 1)
     if tool == "ball":

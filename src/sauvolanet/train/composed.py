@@ -13,14 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import PIL
 from PIL import Image
 
 from ..core.atomic import atomic
 from ..errors import BadData, UnknownName, UsageError
+from ..page.gray import to_gray
 from ..score.datasets import Page
 from ..synth import compose
 from ..synth.ink import Writing
+from .changes import SHARES
 
 SET = "Composed"  # the set that these pages are in
 MADE_OF = "made-of.json"
@@ -69,7 +73,7 @@ def make_composed(spec: Mapping[str, Any], data: Path, folder: Path,
     differently, are not mixed: that is a BadData.
     """
     papers, inks = materials(data)
-    digest = _digest([*(p.path for p in papers), *(w.path for w in inks)], data)
+    digest = digest_of_materials(data)
     now = {"papers_and_ink_sha256": digest, "composer": compose.version(), "pillow": PIL.__version__}
     missing = [
         (page, seed, look)
@@ -94,6 +98,21 @@ def make_composed(spec: Mapping[str, Any], data: Path, folder: Path,
             with atomic(path) as file:
                 Image.fromarray(pixels).save(file, "PNG")
     return digest
+
+
+def shares_of_papers(data: Path) -> list[npt.NDArray[np.uint8]]:
+    """The papers that may be trained on, each pixel's share of the paper's own level as a byte (see `changes.SHARES`)."""
+    found = []
+    for paper in materials(data)[0]:
+        gray = to_gray(paper.colour()).astype(np.float32)
+        found.append(np.rint(SHARES * compose.over_paper(gray)).astype(np.uint8))
+    return found
+
+
+def digest_of_materials(data: Path) -> str:
+    """SHA-256 of the papers and inks that may be trained on."""
+    papers, inks = materials(data)
+    return _digest([*(p.path for p in papers), *(w.path for w in inks)], data)
 
 
 def materials(data: Path) -> tuple[list[compose.Paper], list[Writing]]:

@@ -34,7 +34,7 @@ from ..score.evaluation import score_pages
 from . import optimizers, record
 from .build import build, calibrate, from_model, tensors
 from .composed import SET as COMPOSED
-from .composed import make_composed
+from .composed import digest_of_materials, make_composed, shares_of_papers
 from .export import to_model
 from .feed import Feed
 from .interrupts import Interrupts, Stopped
@@ -194,15 +194,18 @@ class Run:
             validation = usable(validation, self.say)
             if not self.step or self.longer or record.read_manifest(self.folder) is None:
                 self._write_manifest(training, validation)
-        return Patches(pages, s), training, validation
+        papers = shares_of_papers(self.data) if s.paper else ()
+        return Patches(pages, s, papers), training, validation
 
     def _write_manifest(self, training: list[datasets.Page], validation: list[datasets.Page]) -> None:
         record.write_manifest(self.folder, self.settings, self.command, training, validation, self.origin, self.teacher,
                               self.materials)  # fmt: skip
 
     def _compose(self) -> None:
-        """Make the composed pages that are not there yet; of several processes the first one does."""
+        """Note what pages are composed of; make those that are not there yet, of several processes in the first one."""
         if not self.settings.composed:
+            if self.settings.paper:
+                self.materials = digest_of_materials(self.data)
             return
         if self.rank:
             self.wait()

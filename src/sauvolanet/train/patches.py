@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageFilter, ImageOps
 
 from ..core.arrays import Gray, Ink
@@ -26,10 +27,12 @@ from ..page.formats import open_image
 from ..page.numbers import PageNumbers
 from ..page.reading import Reading
 from ..score.datasets import Page, read_gray, read_image, read_truth
+from .changes import faded, on_paper, paper_gray, turned, with_border, with_headline
 from .habit import habit_of
 from .settings import Settings
-from .surroundings import CoarsePage
+from .surroundings import CoarsePage, disturbed
 
+Shares = npt.NDArray[np.uint8]  # of a paper, see `changes.on_paper`
 LUMA = np.array([0.299, 0.587, 0.114])
 CONVENTION_SIZE = 0.75  # patches reduced to less have no habit by convention
 LEAST_SHARE, USUAL_SHARE = 0.02, 0.08  # of ink on a page; a page with less than the first counts as if it had that
@@ -73,7 +76,7 @@ class TrainingPage:
     @cached_property
     def contrast(self) -> float:
         """How dark the ink is: 0 as the paper, 1 black."""
-        return float(1 - np.median(self.gray[self.truth]) / _paper(self.gray)) if self.truth.any() else 0.0
+        return float(1 - np.median(self.gray[self.truth]) / paper_gray(self.gray)) if self.truth.any() else 0.0
 
 
 T = TypeVar("T")  # numpy arrays, or torch's tensors
@@ -181,8 +184,11 @@ def _colours(path: Path) -> np.ndarray | None:
 class Patches:
     """Draws batches from pages (and synthetic pages) as the settings say."""
 
-    def __init__(self, pages: list[TrainingPage], settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, pages: list[TrainingPage], settings: Settings, papers: Sequence[Shares] = ()) -> None:
+        """papers : that the setting ``paper`` lays patches on."""
+        self.settings, self.papers = settings, papers
+        if settings.paper and not papers:
+            raise UsageError("setting paper: there are no papers to lay patches on")
         self.pages: dict[str, list[TrainingPage]] = {}  # by set
         for page in pages:
             self.pages.setdefault(page.set, []).append(page)
@@ -233,6 +239,8 @@ class Patches:
             habit = convention
             if habit is None:
                 habit = habit_of(gray[rows, columns], target[rows, columns] > 0.5)
+        if view and s.view_noise:
+            view = disturbed(view, rng, s.view_noise)
         view = view and view.told(habit_features(habit))
         page = PageInputs.of(gray, numbers, s.architecture, s.scaling, s.margins, habit, view)
         read = page.inputs((rows, columns))._asdict()
@@ -281,6 +289,12 @@ class Patches:
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))
         if s.headline and rng.random() < s.headline:
             gray, target, numbers = with_headline(rng, gray, target, spot, s.patch, page.contrast, numbers)
+        if s.turn and rng.random() < s.turn:
+            gray, target = turned(rng, gray, target)
+        if s.fade and rng.random() < s.fade:
+            gray = faded(rng, gray, paper_gray(page.gray))
+        if s.paper and rng.random() < s.paper:
+            gray = on_paper(rng, gray, self.papers[int(rng.integers(len(self.papers)))], page.contrast)
         if s.show_through and rng.random() < s.show_through:
             gray = self._show_through(rng, gray, page.contrast)
         if s.border and rng.random() < s.border:
@@ -335,7 +349,7 @@ class Patches:
         blurred = Image.fromarray(np.ascontiguousarray(other)).filter(
             ImageFilter.GaussianBlur(float(rng.uniform(0.6, 2.5)))
         )
-        depth = (1 - np.asarray(blurred, np.float32) / _paper(other)) / np.float32(max(page.contrast, 0.05))
+        depth = (1 - np.asarray(blurred, np.float32) / paper_gray(other)) / np.float32(max(page.contrast, 0.05))
         pale = np.float32(contrast * rng.uniform(0.1, 0.7))
         made: Gray = np.rint(gray * (1 - np.clip(depth, 0, 1) * pale)).astype(np.uint8)
         return made
@@ -369,72 +383,6 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
     mixed = wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000
     gray: Gray = (mixed >> 16).astype(np.uint8)
     return gray
-
-
-def with_border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int,
-            numbers: PageNumbers, ends: Sequence[tuple[int, int]] = ()) -> tuple[Gray, np.ndarray, PageNumbers]:  # fmt: skip
-    """The page ends at a line through the patch; beyond it something dark lies, which is not ink.
-
-    spot, side : the patch in the region. ends : (axis, 0 or 1) of the patch's sides one of which it lies at; any side
-    where there are none. The page's numbers count what lies beyond as 1 to 20 % of the page, and as at most half that
-    share of its body.
-    """
-    y, x = np.indices(gray.shape, np.float32)
-    axis, end = ends[int(rng.integers(len(ends)))] if ends else (int(rng.random() >= 0.5), int(rng.random() < 0.5))
-    away, along = (y - spot[0], x - spot[1]) if axis == 0 else (x - spot[1], y - spot[0])
-    if end:
-        away = side - away
-    beyond = away < side * np.float32(rng.uniform(0, 0.4)) + along * np.float32(rng.uniform(-0.06, 0.06))
-    slope = rng.uniform(-0.15, 0.15, 2) / side
-    ground = _paper(gray) * (rng.uniform(0, 0.65) + slope[0] * (y - spot[0]) + slope[1] * (x - spot[1]))
-    grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(0, 6))
-    ground = np.clip(np.rint(ground + grain), 0, 255).astype(np.uint8)
-    share = rng.uniform(0.01, 0.2)
-    counted = _counted(numbers, ground, share, share * rng.uniform(0, 0.5))
-    return np.where(beyond, ground, gray), np.where(beyond, False, target), counted
-
-
-def with_headline(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int, contrast: float,
-              numbers: PageNumbers) -> tuple[Gray, np.ndarray, PageNumbers]:  # fmt: skip
-    """Letters with strokes of 14 to 70 pixels, printed over the page with ink as dark as its own or darker.
-
-    They end before the patch does: what is dark up to the end of an image is as a rule the scanner's bed or a desk.
-    spot, side : the patch in the region. contrast : of the page's own ink. The page's numbers count the letters as 1 to
-    10 % of the page.
-    """
-    from ..synth.drawing import draw_headline
-
-    coverage = np.zeros(gray.shape, np.float32)
-    top, left, bottom, right = rng.integers(6, side // 4, 4)
-    place = (slice(spot[0] + top, spot[0] + side - bottom), slice(spot[1] + left, spot[1] + side - right))
-    height, width = coverage[place].shape
-    coverage[place] = draw_headline(rng, height, width, (14, 70))
-    paper = _paper(gray)
-    dark = paper * np.float32(1 - rng.uniform(max(contrast, 0.4), 1))
-    grain = rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(0, 6))
-    ink = np.clip(dark + (gray - paper) * np.float32(rng.uniform(0, 0.2)) + grain, 0, 255)
-    printed = np.rint(np.minimum(gray, gray * (1 - coverage) + ink * coverage)).astype(np.uint8)
-    letters = coverage >= 0.5
-    if letters.any():
-        share = rng.uniform(0.01, 0.1)
-        numbers = _counted(numbers, printed[letters], share, share)
-    return printed, np.where(letters, True, target), numbers
-
-
-def _counted(numbers: PageNumbers, more: Gray, share: float, share_of_body: float) -> PageNumbers:
-    """The page's numbers as if these shares of it and of its body (the page without its margins) were as gray as ``more``."""
-    added = np.bincount(more.reshape(-1), minlength=256) / more.size
-
-    def count(h: np.ndarray, part: float) -> np.ndarray:
-        counts: np.ndarray = np.rint(h * (1 - part) + added * (h.sum() * part)).astype(np.int64)
-        return counts
-
-    return PageNumbers(count(numbers.histogram, share), count(numbers.body.histogram, share_of_body))
-
-
-def _paper(gray: Gray) -> np.float32:
-    """The gray of the paper: most of a page is lighter than its darker parts."""
-    return np.float32(np.percentile(gray[::4, ::4], 85) + 1)
 
 
 def _mirror(span: slice, length: int) -> slice:

@@ -6,7 +6,7 @@ another size, as the page of that size would have them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,13 @@ class CoarsePage:
             )
         cells = seen(sums.astype(np.float32), (cell / times / STEP) ** 2, self.low, self.gain, self.numbers)
         return View(cells, cell, (origin[0], origin[1]))
+
+
+def disturbed(view: View, rng: np.random.Generator, deviation: float) -> View:
+    """The view with noise in its numbers, the same at every cell and another at each: no page is known by them."""
+    change = rng.normal(0, deviation, view.cells.shape[2]) + rng.normal(0, deviation / 2, view.cells.shape)
+    change[..., 0] = 0  # a cell lies on the page or not
+    return replace(view, cells=view.cells + view.cells[..., :1] * change.astype(np.float32))
 
 
 def _between(totals: npt.NDArray[np.float64], axis: int, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
