@@ -81,6 +81,7 @@ def _export(args: argparse.Namespace) -> int:
     from ..train.build import folded
     from ..train.export import difference, mean_of
     from ..train.loop import open_run
+    from ..train.ranges import in_eight_bits
 
     if args.output in shipped():  # --model would take the shipped one, and nobody would notice
         raise UsageError(f"{args.output} is the name of a shipped model; choose another, or say -o ./{args.output}")
@@ -92,7 +93,7 @@ def _export(args: argparse.Namespace) -> int:
         net = folded(job.settings, model)
     apart = difference(net, model, _page(args, job))
     if not args.single:
-        model = job.in_eight_bits(model)
+        model = in_eight_bits(model, job.settings, job.data, job.composed)
     path = save(model.about, model.weights, args.output)
     print(f"{path}: {model.about['parameters']:,} numbers, {model.about['bits']} bits, step {job.step}, threshold within "
           f"{apart:.1e} of torch's before rounding")  # fmt: skip

@@ -23,17 +23,13 @@ import torch
 from tqdm import tqdm
 
 from ..api import Binarizer
-from ..core.arrays import Gray
 from ..core.atomic import atomic
 from ..errors import BadData, InputError, RunFailed, SauvolanetError, UsageError
-from ..net.eight import fits
 from ..net.model import Model, load
-from ..net.quantise import quantised
 from ..score import datasets
 from ..score.evaluation import score_pages
 from . import optimizers, record
 from .build import build, calibrate, from_model, tensors
-from .composed import SET as COMPOSED
 from .composed import digest_of_materials, make_composed, shares_of_papers
 from .export import to_model
 from .feed import Feed
@@ -45,8 +41,6 @@ from .settings import Settings, settings_from_json
 from .split import documents, pages_of_the_end, split
 
 CHECKPOINT = "checkpoint.pt"
-# what a model's ranges are taken from: pages of each set, composed pages, and pixels along a side of their middle
-RANGE_PAGES, RANGE_COMPOSED, RANGE_SIDE = 4, 60, 1200
 
 
 class Run:
@@ -336,34 +330,6 @@ class Run:
                 known = {f"{p.set}/{p.id}": p.image for p in datasets.find(documents(self.data))}
         pages = [*manifest.get("validation_pages", ()), *manifest.get("train_pages", ())]
         return next((known[page] for page in pages if page in known), None)
-
-    def in_eight_bits(self, model: Model) -> Model:
-        """The run's model in 8 bits, by the ranges that some of its training pages show.
-
-        As it is where its network cannot be, or where none of the pages is there any more.
-        """
-        if not fits(model.architecture):
-            return model
-        training: list[datasets.Page] = []
-        if self.data.name:
-            with contextlib.suppress(InputError):
-                training = split(self.settings, self.data, self.composed)[0]
-        by_set: dict[str, list[datasets.Page]] = {}
-        for page in training:
-            if page.image.exists():
-                by_set.setdefault(page.set, []).append(page)
-        chosen = []
-        for name, pages in by_set.items():
-            most = RANGE_COMPOSED if name == COMPOSED else RANGE_PAGES
-            chosen += pages[:: -(-len(pages) // most)]
-        return quantised(model, map(self._as_read, chosen)) if chosen else model
-
-    def _as_read(self, page: datasets.Page) -> Gray:
-        gray, reading = datasets.read_image(page.image), self.settings.reading
-        if reading is not None:
-            gray = reading.paper_level(gray).even(gray)
-        top, left = (max(n - RANGE_SIDE, 0) // 2 for n in gray.shape)
-        return np.ascontiguousarray(gray[top : top + RANGE_SIDE, left : left + RANGE_SIDE])
 
     def save(self) -> None:
         """Write the checkpoint: under another name first, so that the last good one is never lost.

@@ -23,6 +23,7 @@ from ..synth import example
 from .build import folded, like_model
 from .export import difference, mean_of
 from .loop import Run
+from .ranges import in_eight_bits
 from .recipe import Recipe, Stage
 from .settings import PRESETS, with_changes
 
@@ -83,7 +84,7 @@ def _export(recipe: Recipe, jobs: dict[str, Run], models: dict[str, Model], outp
     if last.rank == 0:
         page = last.a_page()
         difference(net, model, read_image(page) if page else example())
-        model = last.in_eight_bits(model)
+        model = in_eight_bits(model, last.settings, last.data, last.composed)
         save(model.about, model.weights, output)
     last.wait()
     return base_of(output).with_name(base_of(output).name + ".json")
