@@ -17,6 +17,7 @@ import torch
 from sauvolanet.cli import main
 from sauvolanet.errors import UsageError
 from sauvolanet.train.loop import Run
+from sauvolanet.train.processes import Processes
 from sauvolanet.train.settings import PRESETS, Settings
 
 from .conftest import SMALL, weights_of
@@ -43,7 +44,7 @@ def test_the_first_process_decides_the_length(
     tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run(tiny, pairs, tmp_path)
-    run.rank, run.world = 1, 2
+    run.processes = Processes(1, 2)
     monkeypatch.setattr(torch.distributed, "broadcast", lambda tensor, source: tensor.fill_(77 + source))
     run.fit_length(1.0, [0.1] * 40)
     assert run.settings.steps == 77
@@ -53,9 +54,9 @@ def test_all_processes_stop_when_one_is_asked(
     tiny: Settings, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run(tiny, pairs, tmp_path)
-    run.rank, run.world = 1, 2
+    run.processes = Processes(1, 2)
     monkeypatch.setattr(torch.distributed, "all_reduce", lambda tensor: tensor.add_(1))
-    assert run.any_asked(False)
+    assert run.processes.total(False, run.device)
     run.save()
     assert not list(tmp_path.iterdir())  # the first process writes
 

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         job.train(args.minutes, args.stop_after)
     except Stopped:
-        if job.rank == 0:
+        if job.processes.first:
             print(f"stopped at step {job.step}; the same command goes on from there", file=sys.stderr)
         return 130
     return 0

@@ -36,6 +36,7 @@ from .feed import Feed
 from .interrupts import Interrupts, Stopped
 from .loss import LOSSES, writing
 from .patches import Batch, Patches, TrainingPage, load_pages, taught, usable
+from .processes import Processes
 from .schedule import fitted_steps, measured, schedule
 from .settings import Settings, settings_from_json
 from .split import documents, pages_of_the_end, split
@@ -66,8 +67,8 @@ class Run:
         self.materials = ""  # the digest of what the composed pages are made of
         self.history: list[dict[str, Any]] = []
         self.losses: list[float] = []  # since the last row of the log
-        self.rank, self.world = _join()
-        check_batch(settings, self.world)
+        self.processes = Processes.join()
+        self.parts = self.processes.parts(settings)
         torch.manual_seed(settings.seed)
         self.net = build(settings)
         self.average = copy.deepcopy(self.net)
@@ -124,7 +125,11 @@ class Run:
         self.net.train()
         times: list[float] = []  # of this process's steps
         # the signals come last: worker processes must not inherit what is done about them
-        with Feed(patches, self._parts(), self.step) as feed, self._bar() as bar, Interrupts(self.world > 1) as signals:
+        with (
+            Feed(patches, self.parts, self.step) as feed,
+            self._bar() as bar,
+            Interrupts(self.processes.world > 1) as signals,
+        ):
             if self.losses and self._to_validate():  # it was killed between a checkpoint and the row of the log
                 self.log_validation(validation)
                 self.save()
@@ -144,7 +149,7 @@ class Run:
                 if minutes and not self.fitted and self._measured(minutes, times):
                     self.fit_length(minutes, times)
                     bar.total = self.settings.steps
-                    if self.rank == 0:
+                    if self.processes.first:
                         self._write_manifest(training, validation)
                 last = self.step == self.settings.steps
                 to_validate = self._to_validate()
@@ -154,11 +159,11 @@ class Run:
                     self.log_validation(validation)
                     self.save()
                     begun = time.perf_counter()  # the clock counts training only
-                if self.any_asked(signals.asked) and not last:
+                if self.processes.total(signals.asked, self.device) and not last:  # all stop after the same step
                     self.save()
                     raise Stopped
             ended = self.step == self.settings.steps and (times or not (self.folder / record.TEST).exists())
-            if ended and test and self.rank == 0:
+            if ended and test and self.processes.first:
                 record.write_test(self.folder, validate(self.model("test"), usable(test, self.say)))
 
     def _to_validate(self) -> bool:
@@ -180,11 +185,11 @@ class Run:
         if self.step:
             record.check_pages(self.folder, training, self.materials)
         judged = sorted({p.set for p in validation}.intersection(datasets.GROUPS["test"]))
-        if judged and self.rank == 0:
+        if judged and self.processes.first:
             self.say(
                 f"validation on {', '.join(judged)}: a test set of the paper; what is chosen by it cannot be judged by it"
             )
-        if self.rank == 0:
+        if self.processes.first:
             validation = usable(validation, self.say)
             if not self.step or self.longer or record.read_manifest(self.folder) is None:
                 self._write_manifest(training, validation)
@@ -201,12 +206,12 @@ class Run:
             if self.settings.paper:
                 self.materials = digest_of_materials(self.data)
             return
-        if self.rank:
-            self.wait()
+        if not self.processes.first:
+            self.processes.wait()
         bar = partial(tqdm, desc="composing", unit="page", leave=False)
         self.materials = make_composed(self.settings.composed, self.data, self.composed, bar)
-        if not self.rank:
-            self.wait()
+        if self.processes.first:
+            self.processes.wait()
 
     @property
     def ended(self) -> bool:
@@ -222,7 +227,7 @@ class Run:
         self._compose()
         there = {f"{p.set}/{p.id}": p for p in split(self.settings, self.data, self.composed)[0]}
         used = [there[name] for name in manifest["train_pages"] if name in there]
-        if self.rank == 0:
+        if self.processes.first:
             record.check_pages(self.folder, used, self.materials)
 
     def _teach(self, teacher: Model, pages: list[TrainingPage]) -> list[TrainingPage]:
@@ -231,20 +236,13 @@ class Run:
         if self.step and self.teacher != known:
             raise UsageError(f"{self.folder} holds a run that another {teacher.name} taught; use another --out")
         self.teacher = known
-        bar = tqdm(pages, f"ink of {teacher.name}", unit="page", disable=self.rank > 0, leave=False)
+        bar = tqdm(pages, f"ink of {teacher.name}", unit="page", disable=not self.processes.first, leave=False)
         return [taught(page, teacher, self.settings.taught) for page in bar]
 
     def say(self, text: str) -> None:
         """A line for the person at the terminal; of several processes the first one says it."""
-        if self.rank == 0:
+        if self.processes.first:
             tqdm.write(text, file=sys.stderr)
-
-    def _parts(self) -> list[range]:
-        """Which patches of a step this process makes: one range per accumulation."""
-        s = self.settings
-        per = s.batch // s.accumulate
-        mine = per // self.world
-        return [range(a * per + self.rank * mine, a * per + (self.rank + 1) * mine) for a in range(s.accumulate)]
 
     def _step(self, net: torch.nn.Module, batches: list[Batch[np.ndarray]], loss_of: Any) -> float:
         s = self.settings
@@ -262,7 +260,7 @@ class Run:
             loss = loss / len(batches)
             loss.backward()
             total += loss.item()
-        total = self._mean(total)
+        total = self.processes.total(total, self.device) / self.processes.world
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), s.clip or math.inf)
         if not math.isfinite(total + float(norm)):
             kept = f"the checkpoint in {self.folder} is from before, " if (self.folder / CHECKPOINT).exists() else ""
@@ -309,17 +307,12 @@ class Run:
             "alpha": round(float(self.net.alpha.detach()), 3),
         }
         self.losses = []
-        if self.rank == 0:
+        if self.processes.first:
             row |= validate(self.model("validation"), pages)
             self.history.append(row)
             record.write_log(self.folder, self.history)
             self.say(" · ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
-        self.wait()
-
-    def wait(self) -> None:
-        """Until all processes have come here."""
-        if self.world > 1:
-            torch.distributed.barrier()
+        self.processes.wait()
 
     def a_page(self) -> Path | None:
         """A page that the run watched or learnt from, if its data are where they were."""
@@ -336,7 +329,7 @@ class Run:
 
         Of several processes the first one writes; the others have the same weights.
         """
-        if self.rank:
+        if not self.processes.first:
             return
         state = {
             "settings": self.settings.to_json(), "step": self.step, "seconds": self.seconds, "history": self.history,
@@ -382,46 +375,22 @@ class Run:
 
     def _measured(self, minutes: float, times: list[float]) -> bool:
         """Whether enough steps were made to know how long a step takes; the first process decides, by its own clock."""
-        return bool(self._of_first(int(measured(minutes, times))))
+        return bool(self.processes.of_first(int(measured(minutes, times)), self.device))
 
     def fit_length(self, minutes: float, times: list[float]) -> None:
         """Fix the length of the run; the first process decides, by its own clock."""
-        steps = self._of_first(fitted_steps(minutes, self.step, self.seconds, times))
+        steps = self.processes.of_first(fitted_steps(minutes, self.step, self.seconds, times), self.device)
         warmup = min(self.settings.warmup, steps // 10)
         every = min(self.settings.validate_every, max(steps // 10, 1))
         self.settings = replace(self.settings, steps=steps, warmup=warmup, validate_every=every)
         self.fitted = True
-
-    def _of_first(self, value: int) -> int:
-        """What the first process says."""
-        if self.world == 1:
-            return value
-        decided = torch.tensor([value], device=self.device)
-        torch.distributed.broadcast(decided, 0)
-        return int(decided)
-
-    def any_asked(self, asked: bool) -> bool:
-        """Whether any process was asked: all of them must stop after the same step."""
-        if self.world == 1:
-            return asked
-        votes = torch.tensor([int(asked)], device=self.device)
-        torch.distributed.all_reduce(votes)
-        return bool(votes)
-
-    def _mean(self, value: float) -> float:
-        """The mean over the processes."""
-        if self.world == 1:
-            return value
-        shared = torch.tensor([value], device=self.device)
-        torch.distributed.all_reduce(shared)
-        return float(shared) / self.world
 
     def _bar(self) -> Any:
         return tqdm(
             total=self.settings.steps,
             initial=self.step,
             unit="step",
-            disable=self.rank > 0,
+            disable=not self.processes.first,
             dynamic_ncols=True,
             mininterval=2,
         )
@@ -437,7 +406,7 @@ class Run:
             self.move(torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))))
         elif torch.backends.mps.is_available():
             self.move(torch.device("mps"))
-        if self.world == 1:
+        if self.processes.world == 1:
             return self.net
         return torch.nn.parallel.DistributedDataParallel(self.net)
 
@@ -450,14 +419,6 @@ class Run:
 
 
 CALIBRATION_PATCHES = 16
-
-
-def check_batch(s: Settings, world: int) -> None:
-    """A batch must fall into equal parts: otherwise some of its patches would never be made."""
-    if s.accumulate < 1 or s.batch % s.accumulate:
-        raise UsageError(f"a batch of {s.batch} cannot be walked through in {s.accumulate} equal parts (accumulate)")
-    if s.batch % (s.accumulate * world):
-        raise UsageError(f"a batch of {s.batch} in {s.accumulate} parts cannot be shared by {world} processes")
 
 
 def validate(model: Model, pages: list[datasets.Page]) -> dict[str, float]:
@@ -494,12 +455,3 @@ def open_run(folder: str | Path) -> Run:
         raise
     except Exception as problem:  # torch and its dicts fail in many ways
         raise BadData(f"{Path(folder) / CHECKPOINT}: not the checkpoint of a run ({type(problem).__name__})") from None
-
-
-def _join() -> tuple[int, int]:
-    """Rank and number of processes; under torchrun the process group is joined."""
-    if "RANK" not in os.environ or int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        return 0, 1
-    if not torch.distributed.is_initialized():
-        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-    return torch.distributed.get_rank(), torch.distributed.get_world_size()

@@ -50,9 +50,9 @@ def walk(recipe: Recipe, data: Path, out: Path, command: str = "", output: Path 
             job.train()
         owner = next(one for one in recipe.known() if one.name == stage.recipe)
         model = _of_recipe(job.model(f"{owner.name}-{stage.name}"), owner)
-        if job.rank == 0:
+        if job.processes.first:
             save(model.about, model.weights, out / stage.name / MODEL)
-        job.wait()
+        job.processes.wait()
         jobs[stage.name], models[stage.name] = job, load(str(out / stage.name / MODEL))
     return _export(recipe, jobs, models, output or out / recipe.export["name"])
 
@@ -81,12 +81,12 @@ def _export(recipe: Recipe, jobs: dict[str, Run], models: dict[str, Model], outp
         model = mean_of(model, [models[name] for name in recipe.mean[:-1]])
         net = folded(last.settings, model)
     model = _of_recipe(model, recipe)
-    if last.rank == 0:
+    if last.processes.first:
         page = last.a_page()
         difference(net, model, read_image(page) if page else example())
         model = in_eight_bits(model, last.settings, last.data, last.composed)
         save(model.about, model.weights, output)
-    last.wait()
+    last.processes.wait()
     return base_of(output).with_name(base_of(output).name + ".json")
 
 
