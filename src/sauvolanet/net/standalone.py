@@ -22,62 +22,17 @@ import numpy as np
 from ..core.arrays import Gray
 from ..core.atomic import atomic
 from ..errors import MissingExtra, RunFailed
-from ..page.margins import Margins
-from ..page.numbers import BLANK_RANGE, DARK_PERCENT, LIGHT_PERCENT, LONE_CONTRAST, MARGIN_PART, PageNumbers
+from ..page.numbers import PageNumbers
+from . import page_graph
 from .architecture import VIEW_CELL, Convolution
 from .eight import Layer8, Network8
+from .graph import Graph
 from .inputs import MINIMUM_VARIANCE, habit_features
 from .model import Model
 from .view import CELLS, STEP, reach
 
-OPSET, IR_VERSION = 17, 9  # of 2022, so that older engines read it
 TOLERANCE = 0.0255  # gray levels, 1e-4 of the range: what engines may differ by in the threshold
 PIXELS = 1e-4  # share of the pixels whose ink may differ, in 8 bits
-
-
-class _Graph:
-    """Collects nodes and constants; every call returns the name of its result."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: dict[str, Any] = {}
-
-    def node(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
-        from onnx import helper
-
-        name = name or f"{kind.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
-        return name
-
-    def constant(self, values: Any, kind: type = np.float32, name: str = "") -> str:
-        from onnx import numpy_helper
-
-        name = name or f"constant{len(self.constants)}"
-        self.constants[name] = numpy_helper.from_array(np.asarray(values, kind), name)
-        return name
-
-    def cast(self, x: str, kind: type) -> str:
-        from onnx import helper
-
-        return self.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
-
-    def file(
-        self, inputs: dict[str, tuple[type, list[Any]]], outputs: dict[str, list[Any]], about: dict[str, str]
-    ) -> bytes:
-        """The finished file; inputs and outputs with their shapes."""
-        from onnx import checker, helper
-
-        def value(name: str, kind: type, shape: list[Any]) -> Any:
-            return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), shape)
-
-        takes = [value(name, kind, shape) for name, (kind, shape) in inputs.items()]
-        gives = [value(name, np.float32, shape) for name, shape in outputs.items()]
-        graph = helper.make_graph(self.nodes, "sauvolanet", takes, gives, list(self.constants.values()))
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION,
-                                  producer_name="sauvolanet")  # fmt: skip
-        helper.set_model_props(model, about)
-        checker.check_model(model, full_check=True)
-        return model.SerializeToString()  # type: ignore[no-any-return]
 
 
 def attention_graph(model: Model) -> bytes:
@@ -86,7 +41,7 @@ def attention_graph(model: Model) -> bytes:
     A network with a refinement also takes ``seen`` (1, 1 + windows, H, W): gray and gray − mean; one with a view takes
     ``view`` (1, N, H / multiple, W / multiple): the page's map. H and W are multiples of the architecture's.
     """
-    graph, arch = _Graph(), model.architecture
+    graph, arch = Graph(), model.architecture
     inputs: dict[str, tuple[type, list[Any]]] = {
         "features": (np.float32, [1, arch.inputs, "cell_rows", "cell_columns"])
     }
@@ -100,9 +55,9 @@ def attention_graph(model: Model) -> bytes:
 
 def standalone_graph(model: Model) -> bytes:
     """The whole way from gray to threshold and attention; see the module's text."""
-    graph, arch = _Graph(), model.architecture
+    graph, arch = Graph(), model.architecture
     size = graph.node("Gather", graph.node("Shape", "gray"), graph.constant([2, 3], np.int64))
-    low, gain, blank, numbers, cut = _page_numbers(graph, model, size)
+    low, gain, blank, numbers, cut = page_graph.page_numbers(graph, model, size)
     back = graph.cast(graph.node("Reciprocal", gain), np.float32)
     low, gain = graph.cast(low, np.float32), graph.cast(gain, np.float32)
 
@@ -113,7 +68,7 @@ def standalone_graph(model: Model) -> bytes:
     if model.margins is not None:  # nothing is darker than the page's dark level
         levels = graph.node("Max", levels, low)
     gray = scaled(levels)
-    means, deviations = _statistics(graph, arch.windows, levels)
+    means, deviations = page_graph.statistics(graph, arch.windows, levels)
     floor = graph.constant(MINIMUM_VARIANCE**0.5)
     means = [scaled(mean) for mean in means]
     deviations = [graph.node("Max", graph.node("Mul", deviation, gain), floor) for deviation in deviations]
@@ -123,7 +78,7 @@ def standalone_graph(model: Model) -> bytes:
     if arch.refine:
         near = [graph.node("Sub", gray, means[arch.windows.index(window)]) for window in arch.refine_windows]
         seen = graph.node("Concat", gray, *near, axis=1)
-    features = _features(graph, model, gray, mean, deviation, numbers, size)
+    features = page_graph.features(graph, model, gray, mean, deviation, numbers, size)
     view = _view(graph, model, size, cut, low, gain, numbers) if arch.view else ""
     attention = _attention(graph, model, features, seen, view, size)
 
@@ -140,7 +95,7 @@ def standalone_graph(model: Model) -> bytes:
     paper = blank
     if model.margins is not None:
         paper = graph.node("Or", paper, graph.node("LessOrEqual", surface, low))
-        paper = graph.node("Or", paper, _bed(graph, model.margins, size, low, back))
+        paper = graph.node("Or", paper, page_graph.bed(graph, model.margins, size, low, back))
     graph.node("Where", paper, graph.constant(0), surface, name="threshold")
 
     about = {
@@ -151,162 +106,7 @@ def standalone_graph(model: Model) -> bytes:
                       {**about, "input": "gray: 0 black; dark writing on light paper", "ink": "gray < threshold"})  # fmt: skip
 
 
-def _page_numbers(graph: _Graph, model: Model, size: str) -> tuple[str, str, str, str, str]:
-    """Low and gain of the page's scale (float64), whether it is blank, the page-wide numbers, and Otsu's threshold."""
-    node, constant = graph.node, graph.constant
-    first, last = constant(0, np.int64), constant(255, np.int64)
-
-    def counts(page: str) -> tuple[str, str, str]:
-        """The histogram, its running sum and its sum."""
-        flat = node("Reshape", graph.cast(page, np.int64), constant([-1], np.int64))
-        ones = node("Expand", constant(1, np.int64), node("Shape", flat))
-        histogram = node("ScatterElements", constant(np.zeros(256), np.int64), flat, ones, axis=0, reduction="add")
-        histogram = graph.cast(histogram, np.float64)
-        below = node("CumSum", histogram, first)
-        return histogram, below, node("Gather", below, last)
-
-    def percentile(percent: float) -> str:
-        asked = node("Max", node("Mul", count, constant(percent / 100, np.float64)), one)
-        return levels_below(asked)
-
-    def levels_below(asked: str) -> str:
-        """The level at which so many pixels are reached."""
-        return node("ReduceSum", graph.cast(node("Less", below, asked), np.float64), keepdims=0)
-
-    def otsu() -> tuple[str, str]:
-        """Otsu's level as PageNumbers.otsu finds it, and the pixels below it."""
-        level = constant(np.arange(256), np.float64)
-        share = node("Div", below, count)
-        total = node("Div", node("CumSum", node("Mul", histogram, level), first), count)
-        apart = node("Sub", total, node("Mul", node("Gather", total, last), share))
-        both = node("Mul", share, node("Sub", one, share))
-        some = node("Greater", both, zero)
-        between = node("Div", node("Mul", apart, apart), node("Where", some, both, one))
-        between = node("Where", some, between, constant(-1, np.float64))
-        best = node("ArgMax", between, axis=0, keepdims=1)
-        found = node("Greater", node("Gather", between, best), zero)
-        cut = node("Where", found, node("Add", graph.cast(best, np.float64), one), zero)
-        return cut, node("ReduceSum", node("Where", node("Less", level, cut), histogram, zero), keepdims=1)
-
-    def sparse_ink(percent: float, contrast: int) -> tuple[str, str]:
-        """The level of the ink of a page with less of it than that, and whether it is one: PageNumbers.sparse_ink."""
-        level = levels_below(node("Max", node("Mul", dark, constant(0.5, np.float64)), one))
-        few = node("Less", dark, node("Mul", count, constant(percent / 100, np.float64)))
-        paper, two = percentile(percent), constant(2, np.float64)
-        varies = node("Mul", node("Sub", percentile(50), paper), two)
-        least = node("Max", varies, constant(contrast, np.float64))
-        far = node("GreaterOrEqual", node("Sub", paper, level), least)
-        return level, node("And", node("And", node("Greater", dark, zero), few), far)
-
-    zero, one = constant(0, np.float64), constant(1, np.float64)
-    histogram, below, count = whole = counts("gray")
-    contrast = node("Sub", percentile(LIGHT_PERCENT), percentile(DARK_PERCENT))
-    blank = node("Less", contrast, constant(BLANK_RANGE, np.float64))
-    margin = node("Div", size, constant(MARGIN_PART, np.int64))
-    body = node("Slice", "gray", margin, node("Sub", size, margin), constant([2, 3], np.int64))
-    histogram, below, count = counts(body)
-    cut, dark = otsu()
-    blank = node("And", blank, node("Not", sparse_ink(DARK_PERCENT, LONE_CONTRAST)[1]))
-    scaling, margins = model.about["scaling"], model.margins
-    if margins is None:
-        histogram, below, count = whole
-    extremes = scaling["kind"] == "minmax"
-    lowest, highest = (0.0, 100.0) if extremes else (scaling["low"], scaling["high"])
-    low = percentile(lowest)
-    if margins is not None:
-        level, there = sparse_ink(lowest, margins.sparse_contrast)
-        low = node("Where", there, level, low)
-    span = node("Sub", percentile(highest), low)
-    if extremes:
-        span = node("Add", span, constant(0.1, np.float64))
-    else:
-        span = node("Max", span, constant(scaling["least"], np.float64))
-    gain = node("Reciprocal", span)
-    if margins is None:
-        cut, dark = otsu()
-    scaled = node("Mul", node("Sub", cut, low), gain)
-    numbers = graph.cast(node("Concat", scaled, node("Div", dark, count), axis=0), np.float32)
-    return low, gain, blank, node("Reshape", numbers, constant([1, 2, 1, 1], np.int64)), graph.cast(cut, np.float32)
-
-
-def _bed(graph: _Graph, margins: Margins, size: str, low: str, span: str) -> str:
-    """Where the scanner's bed shows, as `Margins.bed` finds it."""
-    node, zero, one = graph.node, graph.constant(0, np.int64), graph.constant(1, np.int64)
-    level = node("Sub", low, node("Mul", span, graph.constant(margins.bed_contrast)))
-    light = graph.cast(node("GreaterOrEqual", graph.cast("gray", np.float32), level), np.int64)
-    found = []
-    for axis in (2, 3):
-        length = node("Gather", size, graph.constant(axis - 2, np.int64))
-        deep = node("Div", length, graph.constant(margins.part, np.int64))
-        count = node("Range", zero, length, one)
-        shape = graph.constant([1, 1, -1, 1] if axis == 2 else [1, 1, 1, -1], np.int64)
-        for reverse in (0, 1):
-            passed = node("CumSum", light, graph.constant(axis, np.int64), reverse=reverse)
-            from_side = node("Sub", node("Sub", length, one), count) if reverse else count
-            near = node("Reshape", node("Less", from_side, deep), shape)
-            found.append(node("And", near, node("Equal", passed, zero)))
-    first, *others = found
-    for other in others:
-        first = node("Or", first, other)
-    return first
-
-
-def _statistics(graph: _Graph, windows: tuple[int, ...], gray: str) -> tuple[list[str], list[str]]:
-    """Mean and deviation of the gray (float32) in each window, from exact sums for windows up to 181.
-
-    Sums of whole numbers below 2²⁴ are exact in single precision in any order, so convolutions with ones make them: of
-    the gray, of its square's upper and lower byte, and of 1 for the number of pixels inside the page. With m near the
-    mean, Σ(g − m)² = q − m · (2 s − m n) is exact in 32-bit integers, and nothing is left to cancel.
-    """
-    node, constant = graph.node, graph.constant
-    square = node("Mul", gray, gray)
-    upper = node("Floor", node("Mul", square, constant(1 / 256)))
-    lower = node("Sub", square, node("Mul", upper, constant(256)))
-    one = node("Expand", constant(1), node("Shape", gray))
-    planes = node("Concat", gray, upper, lower, one, axis=0)
-    means, deviations = [], []
-    for window in windows:
-        half = window // 2
-        across = node("Conv", planes, constant(np.ones((1, 1, 1, window))), pads=[0, half, 0, half])
-        sums = node("Conv", across, constant(np.ones((1, 1, window, 1))), pads=[half, 0, half, 0])
-        total, upper, lower, count = (node("Gather", sums, constant([i], np.int64)) for i in range(4))
-        mean = node("Div", total, count)
-        near = node("Floor", mean)
-        rest = node("Sub", total, node("Mul", near, count))
-        q, s, m, n = (graph.cast(x, np.int32) for x in (upper, total, near, count))
-        q = node("Add", node("Mul", q, constant(256, np.int32)), graph.cast(lower, np.int32))
-        twice = node("Sub", node("Add", s, s), node("Mul", m, n))
-        around = graph.cast(node("Sub", q, node("Mul", m, twice)), np.float32)
-        variance = node("Div", node("Sub", around, node("Div", node("Mul", rest, rest), count)), count)
-        means.append(mean)
-        deviations.append(node("Sqrt", node("Max", variance, constant(0))))
-    return means, deviations
-
-
-def _features(graph: _Graph, model: Model, gray: str, mean: str, deviation: str, numbers: str, size: str) -> str:
-    """What the attention sees; beyond the page its last row and column go on."""
-    node, arch = graph.node, model.architecture
-    if arch.multiple > 1:
-        multiple = graph.constant(arch.multiple, np.int64)
-        more = node("Mod", node("Sub", multiple, node("Mod", size, multiple)), multiple)
-        pads = node("Concat", graph.constant([0] * 6, np.int64), more, axis=0)
-        gray, mean, deviation = (node("Pad", x, pads, mode="edge") for x in (gray, mean, deviation))
-    if arch.fold > 1:
-        gray = node("SpaceToDepth", gray, blocksize=arch.fold)
-        mean, deviation = (node("AveragePool", x, kernel_shape=[arch.fold] * 2, strides=[arch.fold] * 2)
-                           for x in (mean, deviation))  # fmt: skip
-    parts = {"gray": gray, "mean": mean, "deviation": deviation}
-    if "numbers" in arch.features:
-        first, last = graph.constant([2], np.int64), graph.constant([4], np.int64)
-        cells = node("Slice", node("Shape", gray), first, last)
-        whole = node("Concat", graph.constant([1, 2], np.int64), cells, axis=0)
-        parts["numbers"] = node("Expand", numbers, whole)
-        unknown = graph.constant(np.reshape(habit_features(None), (1, 2, 1, 1)))  # in use the network finds the habit
-        parts["habit"] = node("Expand", unknown, whole)
-    return node("Concat", *(parts[name] for name in arch.features), axis=1)
-
-
-def _view(graph: _Graph, model: Model, size: str, cut: str, low: str, gain: str, numbers: str) -> str:
+def _view(graph: Graph, model: Model, size: str, cut: str, low: str, gain: str, numbers: str) -> str:
     """The page's map at the cells of the deepest level, as net/view.py makes it: sums and samples are products of matrices."""
     node, constant, arch = graph.node, graph.constant, model.architecture
     size = graph.cast(size, np.float32)
@@ -386,7 +186,7 @@ def _view(graph: _Graph, model: Model, size: str, cut: str, low: str, gain: str,
     return both(x, samples)
 
 
-def _convolution(graph: _Graph, model: Model, layer: Convolution, x: str) -> str:
+def _convolution(graph: Graph, model: Model, layer: Convolution, x: str) -> str:
     """The plain convolution of a layer; in 8 bits, where it is normalised, what becomes of its bytes."""
     if isinstance(model.network, Network8):
         return _convolution8(graph, model.network.eights[layer.name], x)
@@ -400,7 +200,7 @@ def _convolution(graph: _Graph, model: Model, layer: Convolution, x: str) -> str
     )
 
 
-def _convolution8(graph: _Graph, eight: Layer8, x: str) -> str:
+def _convolution8(graph: Graph, eight: Layer8, x: str) -> str:
     """See net/eight.py. Whole numbers in single precision: their sums are exact, so engines agree with the runtime."""
     node, constant, layer = graph.node, graph.constant, eight.layer
 
@@ -421,7 +221,7 @@ def _convolution8(graph: _Graph, eight: Layer8, x: str) -> str:
     return x if eight.next_gain is None else node("Mul", rounded(x), each(1 / eight.next_gain, layer.outputs))
 
 
-def _attention(graph: _Graph, model: Model, features: str, seen: str, view: str, size: str | None,
+def _attention(graph: Graph, model: Model, features: str, seen: str, view: str, size: str | None,
                plain: bool = False) -> str:  # fmt: skip
     """The network: attention from features, cut to the page's size before the refinement.
 
