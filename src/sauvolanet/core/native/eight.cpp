@@ -17,31 +17,47 @@ using Weight = std::int8_t;
 
 // Sums of 8 or 16 outputs; `dot` adds four products to each.
 //
-// w : the weights of four inputs of each output. x : these inputs.
+// w : the weights of four inputs of each output. x : these inputs, `four`, taken from memory once for all outputs.
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
 
+#define SAUVOLANET_SIXTEEN
 using Eight = __m256i;
 using Sixteen = __m512i;
+using Four = Sixteen;
 constexpr int PIXELS_8[] = {12, 12, 10};
 
+// GCC's own function keeps a copy of every sum, and moves it twice for each product. t : the lower half of a register.
+#if defined(__GNUC__)
+inline void add_products(Sixteen &sums, Four x, Sixteen w) { asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(x), "v"(w)); }
+inline void add_products(Eight &sums, Four x, Eight w) { asm("vpdpbusd %2, %t1, %0" : "+v"(sums) : "v"(x), "v"(w)); }
+#else
+inline void add_products(Sixteen &sums, Four x, Sixteen w) { sums = _mm512_dpbusd_epi32(sums, x, w); }
+inline void add_products(Eight &sums, Four x, Eight w) { sums = _mm256_dpbusd_epi32(sums, _mm512_castsi512_si256(x), w); }
+#endif
+
+inline Four four(const Byte *from) { return _mm512_maskz_broadcastd_epi32(ALL_16, _mm_loadu_si32(from)); }
 inline void begin(Eight &sums, const std::int32_t *from) { sums = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
 inline void begin(Sixteen &sums, const std::int32_t *from) { sums = _mm512_loadu_si512(from); }
-inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
-    sums = _mm256_dpbusd_epi32(sums, _mm256_set1_epi32(x), _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w)));
+inline void dot(Eight &sums, Four x, const Weight *w) {
+    add_products(sums, x, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w)));
 }
-inline void dot(Sixteen &sums, std::int32_t x, const Weight *w) {
-    sums = _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(x), _mm512_loadu_si512(w));
-}
+inline void dot(Sixteen &sums, Four x, const Weight *w) { add_products(sums, x, _mm512_loadu_si512(w)); }
 
 #elif defined(__AVX2__)
 
 using Eight = __m256i;
+using Four = __m256i;
 constexpr int PIXELS_8[] = {8, 5, 4};
 
+inline Four four(const Byte *from) {
+    std::int32_t x;
+    std::memcpy(&x, from, 4);
+    return _mm256_set1_epi32(x);
+}
 inline void begin(Eight &sums, const std::int32_t *from) { sums = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
-inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
+inline void dot(Eight &sums, Four x, const Weight *w) {
     const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w));
-    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi32(x), weights);
+    const __m256i pairs = _mm256_maddubs_epi16(x, weights);
     sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
@@ -50,21 +66,28 @@ inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
 struct Eight {
     std::int32_t of[8];
 };
+struct Four {
+    Weight of[4];
+};
 constexpr int PIXELS_8[] = {2, 2, 2};
 
+inline Four four(const Byte *from) {
+    Four x;
+    std::memcpy(x.of, from, 4);
+    return x;
+}
 inline void begin(Eight &sums, const std::int32_t *from) { std::copy_n(from, 8, sums.of); }
-inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
-    Weight inputs[4];
-    std::memcpy(inputs, &x, 4);
+inline void dot(Eight &sums, Four x, const Weight *w) {
     for (int o = 0; o < 8; o++)
-        for (int i = 0; i < 4; i++) sums.of[o] += std::int32_t(inputs[i]) * std::int32_t(w[4 * o + i]);
+        for (int i = 0; i < 4; i++) sums.of[o] += std::int32_t(x.of[i]) * std::int32_t(w[4 * o + i]);
 }
 
 #endif
 
 struct Group8 {  // of outputs
-    Index taps[9];  // where the inputs of each tap lie from those of the first
+    Index taps[9];  // where the inputs of each lie from those of the first; without dilation those of a row are one
     int count;
+    Index run;           // inputs of a tap
     Index inputs, step;  // from pixel to pixel
     const Weight *w;
     const std::int32_t *start;
@@ -82,15 +105,15 @@ template <int N> inline void store_bytes(Byte *to, Lanes<N> value) {
 template <int N> inline void put(Byte *to, Lanes<N> value) { store_bytes<N>(to, value); }
 template <int N> inline void put(float *to, Lanes<N> value) { store<N>(to, value); }
 template <int N, class Sums, class Number>
-inline void put_sums(const Sums &sums, const float *gain, const float *bias, Number *to) {
+inline void put_sums(const Sums &sums, Lanes<N> gain, Lanes<N> bias, Number *to) {
     Whole<N> whole;
     static_assert(sizeof whole == sizeof sums);
     std::memcpy(&whole, &sums, sizeof whole);
-    put<N>(to, as_float<N>(whole) * load<N>(gain) + load<N>(bias));
+    put<N>(to, as_float<N>(whole) * gain + bias);
 }
 
 template <int pixels, int eights, class Number> static void convolve_block(const Group8 &group, const Byte *x, Number *y) {
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+#if defined(SAUVOLANET_SIXTEEN)
     constexpr int sixteens = eights / 2, rest = eights % 2;
     Sixteen a[pixels][sixteens + 1];
 #else
@@ -100,7 +123,7 @@ template <int pixels, int eights, class Number> static void convolve_block(const
     (void)sixteens;
 #pragma GCC unroll 12
     for (int p = 0; p < pixels; p++) {
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+#if defined(SAUVOLANET_SIXTEEN)
         for (int v = 0; v < sixteens; v++) begin(a[p][v], group.start + 16 * v);
 #endif
 #pragma GCC unroll 3
@@ -109,34 +132,35 @@ template <int pixels, int eights, class Number> static void convolve_block(const
     const Weight *w = group.w;
     for (int t = 0; t < group.count; t++) {
         const Byte *at = x + group.taps[t];
-        for (Index c = 0; c < group.inputs; c += 4, w += 32 * eights) {
+        for (Index c = 0; c < group.run; c += 4, w += 32 * eights) {
 #pragma GCC unroll 12
             for (int p = 0; p < pixels; p++) {
-                std::int32_t four;
-                std::memcpy(&four, at + p * group.inputs + c, 4);
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-                for (int v = 0; v < sixteens; v++) dot(a[p][v], four, w + 64 * v);
+                const Four x4 = four(at + p * group.inputs + c);
+#if defined(SAUVOLANET_SIXTEEN)
+                for (int v = 0; v < sixteens; v++) dot(a[p][v], x4, w + 64 * v);
 #endif
 #pragma GCC unroll 3
-                for (int v = 0; v < rest; v++) dot(b[p][v], four, w + 64 * sixteens + 32 * v);
+                for (int v = 0; v < rest; v++) dot(b[p][v], x4, w + 64 * sixteens + 32 * v);
             }
         }
     }
+#if defined(SAUVOLANET_SIXTEEN)
+    for (int v = 0; v < sixteens; v++) {
+        const Lanes<16> gain = load<16>(group.gain + 16 * v), bias = load<16>(group.bias + 16 * v);
 #pragma GCC unroll 12
-    for (int p = 0; p < pixels; p++) {
-        Number *to = y + p * group.step;
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-        for (int v = 0; v < sixteens; v++) put_sums<16>(a[p][v], group.gain + 16 * v, group.bias + 16 * v, to + 16 * v);
+        for (int p = 0; p < pixels; p++) put_sums<16>(a[p][v], gain, bias, y + p * group.step + 16 * v);
+    }
 #endif
 #pragma GCC unroll 3
-        for (int v = 0; v < rest; v++) {
-            const int at = 16 * sixteens + 8 * v;
-            put_sums<8>(b[p][v], group.gain + at, group.bias + at, to + at);
-        }
+    for (int v = 0; v < rest; v++) {
+        const int at = 16 * sixteens + 8 * v;
+        const Lanes<8> gain = load<8>(group.gain + at), bias = load<8>(group.bias + at);
+#pragma GCC unroll 12
+        for (int p = 0; p < pixels; p++) put_sums<8>(b[p][v], gain, bias, y + p * group.step + at);
     }
 }
 
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+#if defined(SAUVOLANET_SIXTEEN)
 
 // Eight outputs fill half a register, so two groups of four neighbouring inputs go through it at a time: the lanes of an
 // output are side by side, and added at the end. Taps of a row are neighbours, too, if nothing lies between them.
@@ -152,8 +176,6 @@ static std::vector<Weight> paired(const Weight *w, Index size, Index inputs) {
     return pairs;
 }
 
-constexpr __mmask8 ALL = 0xff;  // GCC 12 warns of what these functions leave open without a mask
-
 template <int pixels, class Number>
 static void convolve_pairs(const Group8 &group, const Weight *w, Index size, Index stride, const Byte *x, Number *y) {
     const Index groups = size * group.inputs / 4;
@@ -166,26 +188,28 @@ static void convolve_pairs(const Group8 &group, const Weight *w, Index size, Ind
             const Sixteen weights = _mm512_loadu_si512(w);
 #pragma GCC unroll 12
             for (int p = 0; p < pixels; p++) {
-                std::int64_t eight;
-                std::memcpy(&eight, x + p * group.inputs + 4 * g, 8);
-                sums[p] = _mm512_dpbusd_epi32(sums[p], _mm512_set1_epi64(eight), weights);
+                const auto *eight = reinterpret_cast<const __m128i *>(x + p * group.inputs + 4 * g);
+                add_products(sums[p], _mm512_maskz_broadcastq_epi64(ALL, _mm_loadl_epi64(eight)), weights);
             }
         }
         if (groups % 2 == 0) continue;
         const Sixteen weights = _mm512_loadu_si512(w);
 #pragma GCC unroll 12
         for (int p = 0; p < pixels; p++) {
-            std::int32_t four;
-            std::memcpy(&four, x + p * group.inputs + 4 * (groups - 1), 4);
-            sums[p] = _mm512_dpbusd_epi32(sums[p], _mm512_set1_epi32(four), weights);
+            add_products(sums[p], four(x + p * group.inputs + 4 * (groups - 1)), weights);
         }
         w += 64;
     }
+    const Sixteen first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const Sixteen second = _mm512_add_epi32(first, _mm512_set1_epi32(1));
+    const Lanes<16> gain = load_eights<16>(group.gain, 0), bias = load_eights<16>(group.bias, 0);
 #pragma GCC unroll 12
-    for (int p = 0; p < pixels; p++) {
-        const Sixteen other = _mm512_maskz_srli_epi64(ALL, sums[p], 32);
-        const Eight both = _mm512_maskz_cvtepi64_epi32(ALL, _mm512_add_epi32(sums[p], other));
-        put_sums<8>(both, group.gain, group.bias, y + p * group.step);
+    for (int p = 0; p < pixels; p += 2) {  // two pixels at a time
+        const Sixteen next = sums[p + 1 < pixels ? p + 1 : p];
+        const Sixteen both = _mm512_add_epi32(_mm512_permutex2var_epi32(sums[p], first, next),
+                                              _mm512_permutex2var_epi32(sums[p], second, next));
+        if (p + 1 < pixels) put_sums<16>(both, gain, bias, y + 8 * p);
+        else put_sums<8>(_mm512_maskz_extracti64x4_epi64(ALL, both, 0), load<8>(group.gain), load<8>(group.bias), y + 8 * p);
     }
 }
 
@@ -196,21 +220,23 @@ static void convolve_rows(View<const Byte, 3> x, View<const Weight, 1> w, View<c
                           View<const float, 1> gain, View<const float, 1> bias, View<Number, 3> y, Index y0, Index y1,
                           Index size, Index dilation) {
     const Index width = y.shape[1], outputs = start.shape[0], inputs = x.shape[2];
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-    const bool pairs = outputs == 8 && (size == 1 || dilation == 1);
+#if defined(SAUVOLANET_SIXTEEN)
+    const bool pairs = outputs == 8 && y.stride[1] == 8 && (size == 1 || dilation == 1);
     const std::vector<Weight> two = pairs ? paired(w.data, size, inputs) : std::vector<Weight>();
 #endif
     for (Index row = y0; row < y1; row++)
         for (Index output = 0; output < outputs;) {
             const Index many = output == 0 && outputs % 16 ? std::min<Index>(outputs, 24) : 16;
-            Group8 group = {{}, 0, inputs, y.stride[1], w.data + output * size * size * inputs, start.data + output,
-                            gain.data + output, bias.data + output};
+            Group8 group = {{}, 0, dilation == 1 ? size * inputs : inputs, inputs, y.stride[1],
+                            w.data + output * size * size * inputs, start.data + output, gain.data + output,
+                            bias.data + output};
             for (Index a = 0; a < size; a++)
-                for (Index b = 0; b < size; b++) group.taps[group.count++] = a * dilation * x.stride[0] + b * dilation * inputs;
+                for (Index b = 0; b < size * inputs; b += group.run)
+                    group.taps[group.count++] = a * dilation * x.stride[0] + b * dilation;
             const Byte *from = x.data + row * x.stride[0];
             Number *to = y.data + row * y.stride[0] + output;
             output += many;
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+#if defined(SAUVOLANET_SIXTEEN)
             if (pairs) {
                 by_blocks<12>(0, width, [&](Index at, auto pixels) {
                     convolve_pairs<pixels>(group, two.data(), size, x.stride[0], from + at * inputs, to + at * y.stride[1]);

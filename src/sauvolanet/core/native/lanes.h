@@ -175,7 +175,19 @@ template <bool fused, class V> inline V multiply_add(V a, V b, V c) {
     else return a * b + c;
 }
 
+#if defined(__AVX512F__)
+constexpr __mmask8 ALL = 0xff;  // GCC 12 warns of what some functions leave open without a mask
+constexpr __mmask16 ALL_16 = 0xffff;
+#endif
+
+// A compiler makes two instructions of the comparison and the choice where one does exactly that.
 template <int N> inline Lanes<N> larger(Lanes<N> a, Lanes<N> b) {
+#if defined(__AVX512F__)
+    if constexpr (N == 16) return _mm512_maskz_max_ps(ALL_16, a, b);
+#endif
+#if defined(__AVX__)
+    if constexpr (N == 8) return _mm256_max_ps(a, b);
+#endif
 #if defined(__GNUC__)
     return a > b ? a : b;
 #else
@@ -184,6 +196,12 @@ template <int N> inline Lanes<N> larger(Lanes<N> a, Lanes<N> b) {
 }
 
 template <int N> inline Lanes<N> smaller(Lanes<N> a, Lanes<N> b) {
+#if defined(__AVX512F__)
+    if constexpr (N == 16) return _mm512_maskz_min_ps(ALL_16, a, b);
+#endif
+#if defined(__AVX__)
+    if constexpr (N == 8) return _mm256_min_ps(a, b);
+#endif
 #if defined(__GNUC__)
     return a < b ? a : b;
 #else
