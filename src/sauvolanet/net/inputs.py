@@ -59,6 +59,11 @@ class Scale:
     floor: int = 0  # the network reads no darker gray; a threshold that is not above it means paper
 
     @property
+    def numbers(self) -> tuple[np.float32, np.float32, np.float32]:
+        """What kernels need to scale gray and its deviations: low, gain, and the least deviation."""
+        return np.float32(self.low), np.float32(self.gain), np.float32(MINIMUM_VARIANCE**0.5)
+
+    @property
     def contrast(self) -> int:
         """Gray levels from the page's dark level to its light one."""
         return round(1 / self.gain)
@@ -198,7 +203,7 @@ def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: Regio
     gray, columns = gray[:, seen], slice(columns.start - seen.start, columns.stop - seen.start)
     shape = (rows.stop - rows.start, columns.stop - columns.start, len(windows))
     mean, deviation = empty(*shape), empty(*shape)
-    low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
+    low, gain, floor = scale.numbers
     kernels = native()
     if kernels is None or not windows:
         for i, window in enumerate(windows):
@@ -221,7 +226,7 @@ def thresholds(gray: Gray, arch: Architecture, k: Array, r: Array, scale: Scale,
     kernels = native()
     assert kernels is not None
     threshold = np.empty((region[0].stop - region[0].start, region[1].stop - region[1].start), np.float32)
-    low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
+    low, gain, floor = scale.numbers
     choices = k / r, np.float32(1) - k, np.asarray(arch.constants, np.float32)
     sides, top, left = np.array(arch.windows), region[0].start, region[1].start
     run_bands(len(threshold), threads, lambda a, b: kernels.thresholds(
