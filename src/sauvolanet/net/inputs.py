@@ -75,14 +75,10 @@ class Scale:
     def to_gray(self, scaled: Array, threads: int | None = 1) -> Array:
         """Back to the page's own 0–255 scale."""
         gray = empty(*scaled.shape)
-
-        def band(first: int, last: int) -> None:
-            part = np.multiply(scaled[first:last], np.float32(1 / self.gain), out=gray[first:last])
-            part += np.float32(self.low)
-            if self.floor:
-                np.putmask(part, part <= self.floor, 0)
-
-        run_bands(len(gray), threads, band)
+        kernels = native() if scaled.ndim == 2 and scaled.flags.c_contiguous else None
+        numbers = np.float32(1 / self.gain), np.float32(self.low), self.floor
+        kernel = to_gray_numpy if kernels is None else kernels.to_gray
+        run_bands(len(gray), threads, lambda a, b: kernel(scaled[a:b], *numbers, gray[a:b]))
         return gray
 
     def largest_difference(self, one: Array, other: Array) -> float:
@@ -90,6 +86,14 @@ class Scale:
         if self.floor:
             one, other = (np.maximum(surface, self.floor) for surface in (one, other))
         return float(np.abs(one - other).max())
+
+
+def to_gray_numpy(scaled: Array, times: np.float32, low: np.float32, floor: int, gray: Array) -> None:
+    """The truth of thresholds on the gray's own scale; those not above the floor are 0."""
+    np.multiply(scaled, times, out=gray)
+    gray += low
+    if floor:
+        np.putmask(gray, gray <= floor, 0)
 
 
 def page_scale(numbers: PageNumbers, scaling: Mapping[str, Any], margins: Margins | None) -> Scale:

@@ -303,7 +303,19 @@ static void normalise(View<const float, 3> z, View<const float, 1> scale, View<c
         }
 }
 
+// Thresholds on the gray's own scale, values · times + low; 0 for those that are not above the floor, unless that is 0.
+static void to_gray(View<const float, 2> values, float times, float low, float floor, View<float, 2> out) {
+    for (Index y = 0; y < values.shape[0]; y++) {
+        const float *from = values[y].data;
+        float *__restrict to = out[y].data;
+        for (Index x = 0; x < values.shape[1]; x++) {
+            const float value = from[x] * times + low;
+            to[x] = floor != 0 && value <= floor ? 0.0f : value;
+        }
+    }
+}
+
 Table features_table = {KERNEL(scaled_statistics), KERNEL(thresholds), KERNEL(features),  KERNEL(unfold), KERNEL(attend),
-                        KERNEL(attend_exactly),    KERNEL(row_sums),   KERNEL(normalise), {}};
+                        KERNEL(attend_exactly),    KERNEL(row_sums),   KERNEL(normalise), KERNEL(to_gray), {}};
 
 }  // namespace sauvolanet::LEVEL
