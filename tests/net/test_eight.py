@@ -101,16 +101,17 @@ def test_bytes_are_exact(height: int, width: int, channels: int, level: str) -> 
 
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 7), (4, 50)])
-def test_halves_and_doubles_are_exact(height: int, width: int, level: str) -> None:
+@pytest.mark.parametrize("channels", [8, 16, 24, 40])
+def test_halves_and_doubles_are_exact(height: int, width: int, channels: int, level: str) -> None:
     kernels = native()
     assert kernels is not None
     rng = np.random.default_rng(width)
-    large = rng.integers(0, 128, (2 * height, 2 * width, 24), np.uint8)
-    half = np.zeros((height, width, 32), np.uint8)
-    kernels.pool8(large, half[..., :24], 0, height)
-    assert np.array_equal(half[..., :24], large.reshape(height, 2, width, 2, 24).max((1, 3)))
-    scale, small = rng.random(24, np.float32), rng.normal(0, 1, (height, width, 24)).astype(np.float32)
-    gain, zero = scale_of(-rng.random(24, np.float32) * 9, rng.random(24, np.float32) * 9)
+    large = rng.integers(0, 128, (2 * height, 2 * width, channels), np.uint8)
+    half = np.zeros((height, width, channels + 8), np.uint8)
+    kernels.pool8(large, half[..., :channels], 0, height)
+    assert np.array_equal(half[..., :channels], large.reshape(height, 2, width, 2, channels).max((1, 3)))
+    scale, small = rng.random(channels, np.float32), rng.normal(0, 1, (height, width, channels)).astype(np.float32)
+    gain, zero = scale_of(-rng.random(channels, np.float32) * 9, rng.random(channels, np.float32) * 9)
     out = np.zeros(large.shape, np.uint8)
     kernels.add_enlarged8(large, scale, small, gain, zero, out, 0, height)
     total = large * scale + small.repeat(2, 0).repeat(2, 1)

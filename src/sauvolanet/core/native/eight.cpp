@@ -40,24 +40,32 @@ static void quantise(View<const float, 3> x, View<const float, 1> gain, View<con
 
 static void pool8(View<const Byte, 3> x, View<Byte, 3> out, Index y0, Index y1) { largest_of_four(x, out, y0, y1); }
 
-// skip · scale + small, rows y0 … y1 − 1 of small taken twice in both directions, as bytes: · gain + zero, rounded.
+// One row of N channels: skip · scale + small, each cell of small taken twice, as bytes: · gain + zero, rounded.
+template <int N>
+static void add_row(View<const Byte, 2> skip, const float *scale, View<const float, 2> small, const float *gain,
+                    const float *zero, View<Byte, 2> out, Index c) {
+    const Lanes<N> scales = load<N>(scale + c), gains = load<N>(gain + c), zeros = load<N>(zero + c);
+    const Byte *from = skip.data + c;
+    const float *more = small.data + c;
+    Byte *to = out.data + c;
+    for (Index j = 0; j < small.shape[0]; j++, more += small.stride[0])
+        for (int i = 0; i < 2; i++, from += skip.stride[0], to += out.stride[0]) {
+            Bytes<N> bytes;
+            std::memcpy(&bytes, from, sizeof bytes);
+            store_bytes<N>(to, (from_bytes<N>(bytes) * scales + load<N>(more)) * gains + zeros);
+        }
+}
+
+// skip · scale + small, rows y0 … y1 − 1 of small taken twice in both directions, as bytes. Channels are a multiple of eight.
 static void add_enlarged8(View<const Byte, 3> skip, View<const float, 1> scale, View<const float, 3> small,
                           View<const float, 1> gain, View<const float, 1> zero, View<Byte, 3> out, Index y0, Index y1) {
-    const Index step = skip.stride[1], wide = out.stride[1];
-    for (Index y = 2 * y0; y < 2 * y1; y++)
-        for (Index c = 0; c < skip.shape[2]; c += 8) {
-            const Lanes<8> scales = load<8>(scale.data + c), gains = load<8>(gain.data + c), zeros = load<8>(zero.data + c);
-            const Byte *from = skip[y].data + c;
-            Byte *to = out[y].data + c;
-            for (Index j = 0; j < small.shape[1]; j++) {
-                const Lanes<8> more = load<8>(small[y / 2][j].data + c);
-                for (int i = 0; i < 2; i++, from += step, to += wide) {
-                    Bytes<8> bytes;
-                    std::memcpy(&bytes, from, sizeof bytes);
-                    store_bytes<8>(to, (from_bytes(bytes) * scales + more) * gains + zeros);
-                }
-            }
-        }
+    constexpr int many = WIDE < 16 ? 8 : 16;
+    for (Index y = 2 * y0; y < 2 * y1; y++) {
+        Index c = 0;
+        for (; c + many <= skip.shape[2]; c += many)
+            add_row<many>(skip[y], scale.data, small[y / 2], gain.data, zero.data, out[y], c);
+        if (c < skip.shape[2]) add_row<8>(skip[y], scale.data, small[y / 2], gain.data, zero.data, out[y], c);
+    }
 }
 
 Table eight = {KERNEL(convolve8), KERNEL(quantise), KERNEL(pool8), KERNEL(add_enlarged8), {}};
