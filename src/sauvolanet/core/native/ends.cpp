@@ -27,7 +27,8 @@ struct Scaled {
         for (Index x = 0; x < count; x++) to[x] = (from[x] - low) * gain;
     }
     void deviations(const float *from, Index count, float *__restrict to) const {
-        for (Index x = 0; x < count; x += WIDE) store<WIDE>(to + x, larger<WIDE>(load<WIDE>(from + x) * gain, spread<WIDE>(floor)));
+        for (Index x = 0; x < count; x += WIDE)
+            store<WIDE>(to + x, larger<WIDE>(load<WIDE>(from + x) * gain, spread<WIDE>(floor)));
     }
 };
 
@@ -77,8 +78,14 @@ static void first_bytes(View<const std::uint8_t, 2> gray, View<const Index, 1> w
                 };
                 for (Index w = 0; w < windows.shape[0]; w++) {
                     const Index at = w * strip.width + strip.first;
-                    if (at_mean >= 0) scaled.means(&strip.means[at], count, line.data()), add(plane(at_mean + w));
-                    if (at_deviation >= 0) scaled.deviations(&strip.deviations[at], count, line.data()), add(plane(at_deviation + w));
+                    if (at_mean >= 0) {
+                        scaled.means(&strip.means[at], count, line.data());
+                        add(plane(at_mean + w));
+                    }
+                    if (at_deviation >= 0) {
+                        scaled.deviations(&strip.deviations[at], count, line.data());
+                        add(plane(at_deviation + w));
+                    }
                 }
                 if (at_gray < 0) continue;
                 scaled.grays(gray[row].data + left + from, count, line.data());
@@ -197,7 +204,8 @@ static void thresholds8(View<const std::uint8_t, 2> gray, View<const Index, 1> w
             if (y / 2 != known) {
                 const Index here = 0;
                 known = y / 2;
-                head.row(x[known - x_top / 2][(begin - x_left) / 2].data, &here, cells, &heads[known % 2 * cells * outputs], outputs);
+                head.row(x[known - x_top / 2][(begin - x_left) / 2].data, &here, cells, &heads[known % 2 * cells * outputs],
+                         outputs);
             }
             const Logits row = logits(y);
             Byte *to = &bytes[slot(y) * wide[0] + inputs];
@@ -206,13 +214,14 @@ static void thresholds8(View<const std::uint8_t, 2> gray, View<const Index, 1> w
                 std::memcpy(to + choices, &four[i], 4);
             }
         };
-        const auto convolved = [&](const Bytewise &layer, const std::vector<Byte> &from_bytes, Index wide_row, Index y, auto *to) {
+        const auto convolved = [&](const Bytewise &layer, const std::vector<Byte> &given, Index wide_row, Index y, auto *to) {
             const Index rows[] = {slot(y - 1) * wide_row, slot(y) * wide_row, slot(y + 1) * wide_row};
-            layer.row(from_bytes.data(), rows, count, to, layer.start.shape[0]);
+            layer.row(given.data(), rows, count, to, layer.start.shape[0]);
         };
         for (Index y = std::max<Index>(y0 - 2, 0); y < y1 + 2; y++) {
             if (y < height) read(y);
-            if (y >= 1 && y > y0 - 1 && y - 1 < height) convolved(one, bytes, wide[0], y - 1, &between[slot(y - 1) * wide[1] + hidden]);
+            if (y >= std::max<Index>(y0, 1) && y - 1 < height)
+                convolved(one, bytes, wide[0], y - 1, &between[slot(y - 1) * wide[1] + hidden]);
             if (y - 2 < y0) continue;
             convolved(two, between, wide[1], y - 2, change.data());
             const Index skipped = left + from - begin, row = (y - 2) % 3 * many * pitch + skipped;
