@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from sauvolanet.errors import BadModel
 from sauvolanet.net import Model, load, shipped
 from sauvolanet.net.architecture import Architecture, Convolution
 from sauvolanet.net.eight import Layer8, Network8, convolve8_numpy, following, quantise_numpy, scale_of
+from sauvolanet.net.inputs import PageInputs, features_numpy
 from sauvolanet.net.model import save
 from sauvolanet.net.quantise import quantised
 from sauvolanet.net.run import Network, attend, attend_numpy
@@ -99,16 +101,17 @@ def test_bytes_are_exact(height: int, width: int, channels: int, level: str) -> 
 
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 7), (4, 50)])
-def test_halves_and_doubles_are_exact(height: int, width: int, level: str) -> None:
+@pytest.mark.parametrize("channels", [8, 16, 24, 40])
+def test_halves_and_doubles_are_exact(height: int, width: int, channels: int, level: str) -> None:
     kernels = native()
     assert kernels is not None
     rng = np.random.default_rng(width)
-    large = rng.integers(0, 128, (2 * height, 2 * width, 24), np.uint8)
-    half = np.zeros((height, width, 32), np.uint8)
-    kernels.pool8(large, half[..., :24], 0, height)
-    assert np.array_equal(half[..., :24], large.reshape(height, 2, width, 2, 24).max((1, 3)))
-    scale, small = rng.random(24, np.float32), rng.normal(0, 1, (height, width, 24)).astype(np.float32)
-    gain, zero = scale_of(-rng.random(24, np.float32) * 9, rng.random(24, np.float32) * 9)
+    large = rng.integers(0, 128, (2 * height, 2 * width, channels), np.uint8)
+    half = np.zeros((height, width, channels + 8), np.uint8)
+    kernels.pool8(large, half[..., :channels], 0, height)
+    assert np.array_equal(half[..., :channels], large.reshape(height, 2, width, 2, channels).max((1, 3)))
+    scale, small = rng.random(channels, np.float32), rng.normal(0, 1, (height, width, channels)).astype(np.float32)
+    gain, zero = scale_of(-rng.random(channels, np.float32) * 9, rng.random(channels, np.float32) * 9)
     out = np.zeros(large.shape, np.uint8)
     kernels.add_enlarged8(large, scale, small, gain, zero, out, 0, height)
     total = large * scale + small.repeat(2, 0).repeat(2, 1)
@@ -129,6 +132,45 @@ def test_the_attention(width: int, windows: int, constants: int, level: str) -> 
         total = logits if more is None else logits + more
         weights, surface = attend_numpy(total, mean, deviation, k, r, levels_)
         assert np.allclose(attention, weights, atol=1e-5) and np.allclose(threshold, surface, atol=1e-5)
+
+
+def in_eight(architecture: Architecture) -> Network8:
+    network = quantised(random_model(architecture), [GRAY]).network
+    assert isinstance(network, Network8) and network.at_once
+    return network
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 31), (33, 17), (20, 1100)])
+@pytest.mark.parametrize(
+    "features", [("gray", "mean", "deviation"), ("deviation", "numbers", "mean"), ("gray", "mean", "numbers", "habit")]
+)
+def test_from_the_page_to_the_first_convolution(height: int, width: int, features: tuple[str, ...], level: str) -> None:
+    """One kernel gives what window statistics, features and their bytes give one after the other."""
+    network = in_eight(replace(SEEING, features=features, head=1))
+    gray = np.resize(GRAY, (height, width))
+    inputs = PageInputs.of(gray, PageNumbers.of(gray), network.architecture, {"kind": "minmax"}, None)
+    for region in (
+        (slice(0, height), slice(0, width)),
+        (slice(height // 16 * 8, height), slice(width // 32 * 16, width)),
+    ):
+        found = network._first(inputs, region, 2)
+        truth = np.empty((*(n - 2 for n in found.shape[:2]), inputs.architecture.inputs), np.float32)
+        features_numpy(inputs.architecture, *inputs.statistics(region), inputs.numbers, truth)
+        layer, count = network.eights["down0.0"], truth.shape[2]
+        assert np.array_equal(found[1:-1, 1:-1, :count], quantise_numpy(truth, layer.gain[:count], layer.zero[:count]))
+        assert (found[0] == layer.zero).all() and (found[:, -1] == layer.zero).all()
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 31), (33, 17), (40, 1100)])
+def test_from_the_head_to_the_thresholds(height: int, width: int, level: str) -> None:
+    """One kernel gives what head, unfolding, refinement and attention give one after the other, whatever the tiles."""
+    network = in_eight(replace(SEEING, head=1))
+    gray = np.resize(GRAY, (height, width))
+    inputs = PageInputs.of(gray, PageNumbers.of(gray), network.architecture, {"kind": "minmax"}, None)
+    (whole,) = Network.tiles(network, inputs, 1)
+    for largest in (None, 3000):
+        for tile in network.tiles(inputs, 2, largest):
+            assert np.array_equal(tile.threshold, whole.threshold[tile.core])
 
 
 def test_what_follows_what() -> None:

@@ -15,6 +15,7 @@ from sauvolanet.net.inputs import (
     page_scale,
     statistics,
     thresholds,
+    to_gray_numpy,
 )
 from sauvolanet.net.run import attend_numpy
 from sauvolanet.page.margins import Margins
@@ -38,6 +39,17 @@ def test_what_is_black_in_the_margins_does_not_scale_the_page() -> None:
     assert (scale.clamp(page)[:, :3] == 120).all() and np.array_equal(scale.clamp(page)[:, 3:], page[:, 3:])
     # a threshold that is not above the darkest gray that the network reads is paper, also where the page is black
     assert scale.to_gray(np.array([-0.2, 0.0, 0.5], np.float32)).tolist() == [0, 0, 160]
+
+
+@pytest.mark.parametrize("floor", [0, 90])
+def test_thresholds_on_the_gray_s_own_scale(floor: int, level: str) -> None:
+    rng = np.random.default_rng(floor)
+    scaled = rng.normal(0.5, 0.5, (37, 101)).astype(np.float32)
+    scaled[0, 0] = 0  # on the floor
+    scale = Scale(90, 1 / 110, floor)
+    truth = np.empty_like(scaled)
+    to_gray_numpy(scaled, np.float32(110), np.float32(90), floor, truth)
+    assert np.array_equal(scale.to_gray(scaled, 2), truth)
 
 
 @pytest.mark.parametrize("windows", WINDOWS, ids=str)

@@ -10,7 +10,7 @@ depend on the processor. `net/quantise.py` makes such a model of one in single p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,10 +19,11 @@ import numpy.typing as npt
 
 from ..core.bands import run_bands
 from ..core.kernels import native
+from ..page.margins import Region
 from .architecture import Architecture, Convolution
 from .buffers import Array, empty, empty_bytes
 from .inputs import PageInputs, Statistics
-from .run import Network, Norms, groups
+from .run import Network, Norms, Tile, TileResult, groups
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -150,6 +151,25 @@ class Network8(Network):
 
     # -- the same with bytes between the convolutions ---------------------------------------------------------------
 
+    def tiles(self, page: PageInputs, threads: int | None, largest: int | None = None,
+              keep: bool = False) -> Iterator[TileResult]:  # fmt: skip
+        if keep or not self.at_once:
+            yield from super().tiles(page, threads, largest, keep)
+            return
+        view, nothing = self.view(page, threads), np.empty((0, 0, 0), np.float32)
+        for tile in self.cut(page, largest):
+            seen = self.in_view(page, view, tile.read)
+            last = self._before_head(self._first(page, tile.read, threads), seen, threads)
+            yield TileResult(tile.core, self._thresholds(page, last, tile, threads), nothing, nothing, nothing)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether one kernel goes from the page to the first convolution, and one from the head to the thresholds."""
+        arch, choices = self.architecture, self.architecture.choices
+        readable = 3 * choices + 8 <= len(self.eights["head"].bias)  # eight numbers for each pixel of a cell
+        shape = arch.fold == 2 and arch.head == 1 and len(arch.refinement) == 2 and choices <= 8
+        return shape and readable and native() is not None
+
     def view(self, page: PageInputs, threads: int | None) -> Array | None:
         if page.view is None or native() is None:
             return super().view(page, threads)
@@ -163,12 +183,16 @@ class Network8(Network):
 
     def head(self, page: PageInputs, measured: Statistics, threads: int | None, norms: Norms | None = None,
              view: Array | None = None, until: str = "") -> Array:  # fmt: skip
-        kernels, arch = native(), self.architecture
-        if kernels is None:
+        if native() is None:
             return super().head(page, measured, threads, norms, view, until)
+        features = page.features(measured, threads, len(self.eights["down0.0"].gain))
+        x = self._before_head(self._bytes("down0.0", features, threads), view, threads)
+        return self._to_values("head", x, threads)
+
+    def _before_head(self, x: Bytes, view: Array | None, threads: int | None) -> Bytes:
+        """What the head reads, from what the first convolution reads."""
+        arch, kept = self.architecture, list[Bytes]()
         deepest = len(arch.widths) - 1
-        x = self._bytes("down0.0", page.features(measured, threads, len(self.eights["down0.0"].gain)), threads)
-        kept: list[Bytes] = []
         for depth, widths in enumerate(arch.widths):
             names = [f"down{depth}.{i}" for i in range(len(widths))]
             if depth:
@@ -181,7 +205,7 @@ class Network8(Network):
             small = self._to_values(f"reduce{depth}", x, threads)
             x = self._added(f"up{depth}", kept.pop(), small, depth, threads)
             x = self._to_bytes(f"up{depth}", x, threads, 0 if depth else self._reach("head"))
-        return self._to_values("head", x, threads)
+        return x
 
     def refined(self, logits: Array, first: int, last: int) -> Array:
         if native() is None:
@@ -192,6 +216,34 @@ class Network8(Network):
             more -= 1
             x = self._to_bytes(name, x, 1, 1, max(first - more, 0), min(last + more, len(logits)))
         return self._to_values(names[-1], x, 1, first, last)
+
+    def _first(self, page: PageInputs, region: Region, threads: int | None) -> Bytes:
+        """What the first convolution reads of a region: its features, see `features`, as bytes."""
+        arch, layer, kernels = self.architecture, self.eights["down0.0"], native()
+        assert kernels is not None
+        high, wide = (part.stop - part.start for part in region)
+        cells = [-(-n // arch.multiple) * arch.multiple // arch.fold for n in (high, wide)]
+        out, inner = _room((cells[0], cells[1]), layer.zero, self._reach("down0.0"))
+        at = arch.feature_channels()
+        run_bands(cells[0], threads, lambda a, b: kernels.first_bytes(
+            page.gray, np.array(arch.windows), *page.scale.numbers, page.numbers, at["gray"], at["mean"], at["deviation"],
+            at["numbers"], layer.gain, layer.zero, region[0].start, region[1].start, high, wide, a, b, inner))  # fmt: skip
+        return out
+
+    def _thresholds(self, page: PageInputs, x: Bytes, tile: Tile, threads: int | None) -> Array:
+        """The thresholds of a tile's core, see `decide`, from what the head reads of the tile."""
+        arch, kernels = self.architecture, native()
+        assert kernels is not None
+        layers = [self.eights[name] for name in ("head", *arch.refinement)]
+        head, first, last = ((one.packed, one.start, one.times, one.bias) for one in layers)
+        choices = self.k / self.r, np.float32(1) - self.k, np.array(arch.constants, np.float32)
+        top, left = tile.core[0].start, tile.core[1].start
+        out = empty(*(part.stop - part.start for part in tile.core))
+        run_bands(len(out), threads, lambda a, b: kernels.thresholds8(
+            page.gray, np.array(arch.windows), *page.scale.numbers, x, tile.read[0].start, tile.read[1].start, *head,
+            np.array(arch.refine_indices), layers[1].gain, layers[1].zero, *first, *last, *choices, top, left, top + a,
+            top + b, out), pieces=2)  # fmt: skip
+        return out
 
     def _reach(self, name: str) -> int:
         layer = self.eights[name].layer

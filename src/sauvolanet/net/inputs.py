@@ -59,6 +59,11 @@ class Scale:
     floor: int = 0  # the network reads no darker gray; a threshold that is not above it means paper
 
     @property
+    def numbers(self) -> tuple[np.float32, np.float32, np.float32]:
+        """What kernels need to scale gray and its deviations: low, gain, and the least deviation."""
+        return np.float32(self.low), np.float32(self.gain), np.float32(MINIMUM_VARIANCE**0.5)
+
+    @property
     def contrast(self) -> int:
         """Gray levels from the page's dark level to its light one."""
         return round(1 / self.gain)
@@ -70,14 +75,10 @@ class Scale:
     def to_gray(self, scaled: Array, threads: int | None = 1) -> Array:
         """Back to the page's own 0–255 scale."""
         gray = empty(*scaled.shape)
-
-        def band(first: int, last: int) -> None:
-            part = np.multiply(scaled[first:last], np.float32(1 / self.gain), out=gray[first:last])
-            part += np.float32(self.low)
-            if self.floor:
-                np.putmask(part, part <= self.floor, 0)
-
-        run_bands(len(gray), threads, band)
+        kernels = native() if scaled.ndim == 2 and scaled.flags.c_contiguous else None
+        numbers = np.float32(1 / self.gain), np.float32(self.low), self.floor
+        kernel = to_gray_numpy if kernels is None else kernels.to_gray
+        run_bands(len(gray), threads, lambda a, b: kernel(scaled[a:b], *numbers, gray[a:b]))
         return gray
 
     def largest_difference(self, one: Array, other: Array) -> float:
@@ -85,6 +86,14 @@ class Scale:
         if self.floor:
             one, other = (np.maximum(surface, self.floor) for surface in (one, other))
         return float(np.abs(one - other).max())
+
+
+def to_gray_numpy(scaled: Array, times: np.float32, low: np.float32, floor: int, gray: Array) -> None:
+    """The truth of thresholds on the gray's own scale; those not above the floor are 0."""
+    np.multiply(scaled, times, out=gray)
+    gray += low
+    if floor:
+        np.putmask(gray, gray <= floor, 0)
 
 
 def page_scale(numbers: PageNumbers, scaling: Mapping[str, Any], margins: Margins | None) -> Scale:
@@ -198,7 +207,7 @@ def statistics(gray: Gray, windows: tuple[int, ...], scale: Scale, region: Regio
     gray, columns = gray[:, seen], slice(columns.start - seen.start, columns.stop - seen.start)
     shape = (rows.stop - rows.start, columns.stop - columns.start, len(windows))
     mean, deviation = empty(*shape), empty(*shape)
-    low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
+    low, gain, floor = scale.numbers
     kernels = native()
     if kernels is None or not windows:
         for i, window in enumerate(windows):
@@ -221,7 +230,7 @@ def thresholds(gray: Gray, arch: Architecture, k: Array, r: Array, scale: Scale,
     kernels = native()
     assert kernels is not None
     threshold = np.empty((region[0].stop - region[0].start, region[1].stop - region[1].start), np.float32)
-    low, gain, floor = np.float32(scale.low), np.float32(scale.gain), np.float32(MINIMUM_VARIANCE**0.5)
+    low, gain, floor = scale.numbers
     choices = k / r, np.float32(1) - k, np.asarray(arch.constants, np.float32)
     sides, top, left = np.array(arch.windows), region[0].start, region[1].start
     run_bands(len(threshold), threads, lambda a, b: kernels.thresholds(

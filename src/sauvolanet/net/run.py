@@ -207,12 +207,9 @@ class Network:
         largest : pixels of a tile with its halo. keep : attention and window statistics too, not the threshold alone.
         """
         arch = self.architecture
-        instance = arch.norm == "instance"
-        largest = largest or (TILE_BYTES_INSTANCE if instance else TILE_BYTES) // self.bytes_per_pixel
-        height, width = page.gray.shape
-        tiles = cut(height, width, halo_of(arch), arch.multiple, largest, whole_rows=instance)
+        tiles = self.cut(page, largest)
         norms: Norms = {}
-        if instance and len(tiles) > 1:
+        if arch.norm == "instance" and len(tiles) > 1:
             for layer in arch.convolutions():
                 if layer.normalised:
                     norms[layer.name] = self._page_norm(layer.name, layer.span, page, tiles, norms, threads)
@@ -228,6 +225,14 @@ class Network:
             if self.fused:  # also where attention is kept: the surface that is explained is the one that makes the ink
                 threshold = thresholds(page.gray, arch, self.k, self.r, page.scale, tile.core, head[core], threads)
             yield TileResult(tile.core, threshold, attention, measured.mean[core], measured.deviation[core])
+
+    def cut(self, page: PageInputs, largest: int | None) -> list[Tile]:
+        """The tiles of a page; see `cut`."""
+        arch = self.architecture
+        instance = arch.norm == "instance"
+        largest = largest or (TILE_BYTES_INSTANCE if instance else TILE_BYTES) // self.bytes_per_pixel
+        height, width = page.gray.shape
+        return cut(height, width, halo_of(arch), arch.multiple, largest, whole_rows=instance)
 
     @property
     def fused(self) -> bool:

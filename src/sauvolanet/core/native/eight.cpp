@@ -1,230 +1,9 @@
-// Networks in 8 bits: activations 0 … 127, weights −127 … 127, exact sums, so every processor gives the same numbers.
-//
-// An activation of 7 bits times a weight of 8, two of them summed, fits into 16 bits: AVX2 needs no saturation. What the
-// numbers mean, and the truth of each kernel, is in net/eight.py.
-
-#include <algorithm>
-#include <vector>
+// Networks in 8 bits: layers of bytes. What the numbers mean, and the truth of each kernel, is in net/eight.py.
 
 #include "bind.h"
-#include "lanes.h"
-#include "walk.h"
+#include "eight.h"
 
 namespace sauvolanet::LEVEL {
-
-using Byte = std::uint8_t;
-using Weight = std::int8_t;
-
-// Sums of 8 or 16 outputs; `dot` adds four products to each.
-//
-// w : the weights of four inputs of each output. x : these inputs.
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-
-using Eight = __m256i;
-using Sixteen = __m512i;
-constexpr int PIXELS_8[] = {12, 12, 10};
-
-inline void begin(Eight &sums, const std::int32_t *from) { sums = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
-inline void begin(Sixteen &sums, const std::int32_t *from) { sums = _mm512_loadu_si512(from); }
-inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
-    sums = _mm256_dpbusd_epi32(sums, _mm256_set1_epi32(x), _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w)));
-}
-inline void dot(Sixteen &sums, std::int32_t x, const Weight *w) {
-    sums = _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(x), _mm512_loadu_si512(w));
-}
-
-#elif defined(__AVX2__)
-
-using Eight = __m256i;
-constexpr int PIXELS_8[] = {8, 5, 4};
-
-inline void begin(Eight &sums, const std::int32_t *from) { sums = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
-inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
-    const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w));
-    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi32(x), weights);
-    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-}
-
-#else
-
-struct Eight {
-    std::int32_t of[8];
-};
-constexpr int PIXELS_8[] = {2, 2, 2};
-
-inline void begin(Eight &sums, const std::int32_t *from) { std::copy_n(from, 8, sums.of); }
-inline void dot(Eight &sums, std::int32_t x, const Weight *w) {
-    Weight inputs[4];
-    std::memcpy(inputs, &x, 4);
-    for (int o = 0; o < 8; o++)
-        for (int i = 0; i < 4; i++) sums.of[o] += std::int32_t(inputs[i]) * std::int32_t(w[4 * o + i]);
-}
-
-#endif
-
-struct Group8 {  // of outputs
-    Index taps[9];  // where the inputs of each tap lie from those of the first
-    int count;
-    Index inputs, step;  // from pixel to pixel
-    const Weight *w;
-    const std::int32_t *start;
-    const float *gain, *bias;
-};
-
-// N numbers as bytes: rounded, 0 … 127.
-template <int N> inline void store_bytes(Byte *to, Lanes<N> value) {
-    value = smaller<N>(larger<N>(value, Lanes<N>{}), spread<N>(127.0f)) + 0.5f;
-    const Bytes<N> bytes = as_bytes<N>(truncated<N>(value));
-    std::memcpy(to, &bytes, sizeof bytes);
-}
-
-// N outputs, sum · gain + bias: as bytes, or as they are.
-template <int N> inline void put(Byte *to, Lanes<N> value) { store_bytes<N>(to, value); }
-template <int N> inline void put(float *to, Lanes<N> value) { store<N>(to, value); }
-template <int N, class Sums, class Number>
-inline void put_sums(const Sums &sums, const float *gain, const float *bias, Number *to) {
-    Whole<N> whole;
-    static_assert(sizeof whole == sizeof sums);
-    std::memcpy(&whole, &sums, sizeof whole);
-    put<N>(to, as_float<N>(whole) * load<N>(gain) + load<N>(bias));
-}
-
-template <int pixels, int eights, class Number> static void convolve_block(const Group8 &group, const Byte *x, Number *y) {
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-    constexpr int sixteens = eights / 2, rest = eights % 2;
-    Sixteen a[pixels][sixteens + 1];
-#else
-    constexpr int sixteens = 0, rest = eights;
-#endif
-    Eight b[pixels][rest + 1];
-    (void)sixteens;
-#pragma GCC unroll 12
-    for (int p = 0; p < pixels; p++) {
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-        for (int v = 0; v < sixteens; v++) begin(a[p][v], group.start + 16 * v);
-#endif
-#pragma GCC unroll 3
-        for (int v = 0; v < rest; v++) begin(b[p][v], group.start + 16 * sixteens + 8 * v);
-    }
-    const Weight *w = group.w;
-    for (int t = 0; t < group.count; t++) {
-        const Byte *at = x + group.taps[t];
-        for (Index c = 0; c < group.inputs; c += 4, w += 32 * eights) {
-#pragma GCC unroll 12
-            for (int p = 0; p < pixels; p++) {
-                std::int32_t four;
-                std::memcpy(&four, at + p * group.inputs + c, 4);
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-                for (int v = 0; v < sixteens; v++) dot(a[p][v], four, w + 64 * v);
-#endif
-#pragma GCC unroll 3
-                for (int v = 0; v < rest; v++) dot(b[p][v], four, w + 64 * sixteens + 32 * v);
-            }
-        }
-    }
-#pragma GCC unroll 12
-    for (int p = 0; p < pixels; p++) {
-        Number *to = y + p * group.step;
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-        for (int v = 0; v < sixteens; v++) put_sums<16>(a[p][v], group.gain + 16 * v, group.bias + 16 * v, to + 16 * v);
-#endif
-#pragma GCC unroll 3
-        for (int v = 0; v < rest; v++) {
-            const int at = 16 * sixteens + 8 * v;
-            put_sums<8>(b[p][v], group.gain + at, group.bias + at, to + at);
-        }
-    }
-}
-
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-
-// Eight outputs fill half a register, so two groups of four neighbouring inputs go through it at a time: the lanes of an
-// output are side by side, and added at the end. Taps of a row are neighbours, too, if nothing lies between them.
-//
-// The weights of a group of eight outputs in that order: row of taps, two groups of inputs, output, group, input.
-static std::vector<Weight> paired(const Weight *w, Index size, Index inputs) {
-    const Index groups = size * inputs / 4, steps = (groups + 1) / 2;
-    std::vector<Weight> pairs(static_cast<std::size_t>(size * steps * 64));
-    for (Index a = 0; a < size; a++)
-        for (Index g = 0; g < groups; g++)
-            for (Index o = 0; o < 8; o++)
-                std::copy_n(w + ((a * groups + g) * 8 + o) * 4, 4, &pairs[((a * steps + g / 2) * 16 + 2 * o + g % 2) * 4]);
-    return pairs;
-}
-
-constexpr __mmask8 ALL = 0xff;  // GCC 12 warns of what these functions leave open without a mask
-
-template <int pixels, class Number>
-static void convolve_pairs(const Group8 &group, const Weight *w, Index size, Index stride, const Byte *x, Number *y) {
-    const Index groups = size * group.inputs / 4;
-    Sixteen sums[pixels];
-#pragma GCC unroll 12
-    for (int p = 0; p < pixels; p++)
-        sums[p] = _mm512_maskz_cvtepu32_epi64(ALL, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(group.start)));
-    for (Index a = 0; a < size; a++, x += stride) {
-        for (Index g = 0; g + 1 < groups; g += 2, w += 64) {
-            const Sixteen weights = _mm512_loadu_si512(w);
-#pragma GCC unroll 12
-            for (int p = 0; p < pixels; p++) {
-                std::int64_t eight;
-                std::memcpy(&eight, x + p * group.inputs + 4 * g, 8);
-                sums[p] = _mm512_dpbusd_epi32(sums[p], _mm512_set1_epi64(eight), weights);
-            }
-        }
-        if (groups % 2 == 0) continue;
-        const Sixteen weights = _mm512_loadu_si512(w);
-#pragma GCC unroll 12
-        for (int p = 0; p < pixels; p++) {
-            std::int32_t four;
-            std::memcpy(&four, x + p * group.inputs + 4 * (groups - 1), 4);
-            sums[p] = _mm512_dpbusd_epi32(sums[p], _mm512_set1_epi32(four), weights);
-        }
-        w += 64;
-    }
-#pragma GCC unroll 12
-    for (int p = 0; p < pixels; p++) {
-        const Sixteen other = _mm512_maskz_srli_epi64(ALL, sums[p], 32);
-        const Eight both = _mm512_maskz_cvtepi64_epi32(ALL, _mm512_add_epi32(sums[p], other));
-        put_sums<8>(both, group.gain, group.bias, y + p * group.step);
-    }
-}
-
-#endif
-
-template <class Number>
-static void convolve_rows(View<const Byte, 3> x, View<const Weight, 1> w, View<const std::int32_t, 1> start,
-                          View<const float, 1> gain, View<const float, 1> bias, View<Number, 3> y, Index y0, Index y1,
-                          Index size, Index dilation) {
-    const Index width = y.shape[1], outputs = start.shape[0], inputs = x.shape[2];
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-    const bool pairs = outputs == 8 && (size == 1 || dilation == 1);
-    const std::vector<Weight> two = pairs ? paired(w.data, size, inputs) : std::vector<Weight>();
-#endif
-    for (Index row = y0; row < y1; row++)
-        for (Index output = 0; output < outputs;) {
-            const Index many = output == 0 && outputs % 16 ? std::min<Index>(outputs, 24) : 16;
-            Group8 group = {{}, 0, inputs, y.stride[1], w.data + output * size * size * inputs, start.data + output,
-                            gain.data + output, bias.data + output};
-            for (Index a = 0; a < size; a++)
-                for (Index b = 0; b < size; b++) group.taps[group.count++] = a * dilation * x.stride[0] + b * dilation * inputs;
-            const Byte *from = x.data + row * x.stride[0];
-            Number *to = y.data + row * y.stride[0] + output;
-            output += many;
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-            if (pairs) {
-                by_blocks<12>(0, width, [&](Index at, auto pixels) {
-                    convolve_pairs<pixels>(group, two.data(), size, x.stride[0], from + at * inputs, to + at * y.stride[1]);
-                });
-                continue;
-            }
-#endif
-            with_outputs(many, [&](auto eights) {
-                by_blocks<PIXELS_8[eights - 1]>(0, width, [&](Index at, auto pixels) {
-                    convolve_block<pixels, eights>(group, from + at * inputs, to + at * y.stride[1]);
-                });
-            });
-        }
-}
 
 // Rows y0 … y1 − 1 of the convolution of x (H + more, W + more, inputs), more = (size − 1) · dilation, into `bytes` or
 // `floats` (H, W, outputs), whichever is not None; w : see `pack` in net/eight.py. size : 1 or 3.
@@ -233,8 +12,11 @@ static void convolve_rows(View<const Byte, 3> x, View<const Weight, 1> w, View<c
 static void convolve8(View<const Byte, 3> x, View<const Weight, 1> w, View<const std::int32_t, 1> start,
                       View<const float, 1> gain, View<const float, 1> bias, View<Byte, 3> bytes, View<float, 3> floats,
                       Index y0, Index y1, Index size, Index dilation) {
-    if (bytes.data) convolve_rows(x, w, start, gain, bias, bytes, y0, y1, size, dilation);
-    else convolve_rows(x, w, start, gain, bias, floats, y0, y1, size, dilation);
+    const Bytewise layer(w, start, gain, bias, size, dilation);
+    const Index rows[] = {0, dilation * x.stride[0], 2 * dilation * x.stride[0]};
+    for (Index y = y0; y < y1; y++)
+        if (bytes.data) layer.row(x[y].data, rows, bytes.shape[1], bytes[y].data, bytes.stride[1]);
+        else layer.row(x[y].data, rows, floats.shape[1], floats[y].data, floats.stride[1]);
 }
 
 // x (H, W, C) as bytes into out: x · gain + zero, rounded, 0 … 127. C is a multiple of 4; pixels are neighbours in both.
@@ -258,22 +40,32 @@ static void quantise(View<const float, 3> x, View<const float, 1> gain, View<con
 
 static void pool8(View<const Byte, 3> x, View<Byte, 3> out, Index y0, Index y1) { largest_of_four(x, out, y0, y1); }
 
-// skip · scale + small, rows y0 … y1 − 1 of small taken twice in both directions, as bytes: · gain + zero, rounded.
+// One row of N channels: skip · scale + small, each cell of small taken twice, as bytes: · gain + zero, rounded.
+template <int N>
+static void add_row(View<const Byte, 2> skip, const float *scale, View<const float, 2> small, const float *gain,
+                    const float *zero, View<Byte, 2> out, Index c) {
+    const Lanes<N> scales = load<N>(scale + c), gains = load<N>(gain + c), zeros = load<N>(zero + c);
+    const Byte *from = skip.data + c;
+    const float *more = small.data + c;
+    Byte *to = out.data + c;
+    for (Index j = 0; j < small.shape[0]; j++, more += small.stride[0])
+        for (int i = 0; i < 2; i++, from += skip.stride[0], to += out.stride[0]) {
+            Bytes<N> bytes;
+            std::memcpy(&bytes, from, sizeof bytes);
+            store_bytes<N>(to, (from_bytes<N>(bytes) * scales + load<N>(more)) * gains + zeros);
+        }
+}
+
+// skip · scale + small, rows y0 … y1 − 1 of small taken twice in both directions, as bytes. Channels are a multiple of eight.
 static void add_enlarged8(View<const Byte, 3> skip, View<const float, 1> scale, View<const float, 3> small,
                           View<const float, 1> gain, View<const float, 1> zero, View<Byte, 3> out, Index y0, Index y1) {
-    const Index channels = skip.shape[2];
-    for (Index y = 2 * y0; y < 2 * y1; y++)
-        for (Index j = 0; j < 2 * small.shape[1]; j++) {
-            const Byte *a = skip[y][j].data;
-            const float *b = small[y / 2][j / 2].data;
-            Byte *to = out[y][j].data;
-            for (Index c = 0; c < channels; c += 8) {
-                Bytes<8> bytes;
-                std::memcpy(&bytes, a + c, sizeof bytes);
-                const Lanes<8> value = from_bytes(bytes) * load<8>(scale.data + c) + load<8>(b + c);
-                store_bytes<8>(to + c, value * load<8>(gain.data + c) + load<8>(zero.data + c));
-            }
-        }
+    constexpr int many = WIDE < 16 ? 8 : 16;
+    for (Index y = 2 * y0; y < 2 * y1; y++) {
+        Index c = 0;
+        for (; c + many <= skip.shape[2]; c += many)
+            add_row<many>(skip[y], scale.data, small[y / 2], gain.data, zero.data, out[y], c);
+        if (c < skip.shape[2]) add_row<8>(skip[y], scale.data, small[y / 2], gain.data, zero.data, out[y], c);
+    }
 }
 
 Table eight = {KERNEL(convolve8), KERNEL(quantise), KERNEL(pool8), KERNEL(add_enlarged8), {}};

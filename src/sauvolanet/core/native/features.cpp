@@ -6,93 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "bind.h"
 #include "lanes.h"
-#include "windows.h"
+#include "strips.h"
 
 namespace sauvolanet::LEVEL {
 
-constexpr Index COLUMNS = 512;  // that go down the page together, so that the running sums stay in the second cache
 constexpr float LEAST = -std::numeric_limits<float>::infinity();
-
-// Window statistics of some columns of the page, row after row downwards.
-//
-// Kind : holds the sum of squares of the largest window. first, last : the columns wanted, counted from `left`.
-template <class Kind> struct Strip {
-    using Sum = std::make_unsigned_t<Kind>;
-
-    View<const std::uint8_t, 2> gray;
-    View<const Index, 1> windows;
-    Index reach, left, width, first, last;
-    Index known;  // running sums exist of the rows above this one; they begin with zeros
-    Index held;   // so many rows of them
-    std::vector<Kind> sums, squares, p, q;
-    std::vector<float> means, deviations;
-
-    Strip(View<const std::uint8_t, 2> gray, View<const Index, 1> windows, Index begin, Index end, Index top)
-        : gray(gray), windows(windows) {
-        reach = *std::max_element(windows.data, windows.data + windows.shape[0]) / 2;
-        left = std::max<Index>(begin - reach, 0);
-        width = std::min(end + reach, gray.shape[1]) - left;
-        first = begin - left;
-        last = end - left;
-        known = std::max<Index>(top - reach, 0);
-        held = 2 * reach + 2;
-        for (auto *rows : {&sums, &squares}) rows->resize(static_cast<std::size_t>(held * (width + 1)));
-        for (auto *row : {&p, &q}) row->resize(static_cast<std::size_t>(width + 1));
-        const Index room = (std::max<Index>(windows.shape[0], 8) + 1) * width + 8;  // lanes read beyond the last window
-        for (auto *rows : {&means, &deviations}) rows->resize(static_cast<std::size_t>(room));
-    }
-
-    // Running sums of the next row and of its squares, on top of the row above; modulo the type's range.
-    void integrate() {
-        const std::uint8_t *row = gray[known].data + left;
-        const Index from = known % held * (width + 1) + 1, to = (known + 1) % held * (width + 1) + 1;
-        Sum total = 0, square = 0;
-        for (Index x = 0; x < width; x++) {
-            const Sum value = row[x];
-            total += value;
-            square += value * value;
-            sums[to + x] = static_cast<Kind>(static_cast<Sum>(sums[from + x]) + total);
-            squares[to + x] = static_cast<Kind>(static_cast<Sum>(squares[from + x]) + square);
-        }
-        known++;
-    }
-
-    static void subtract(const Kind *a, const Kind *b, Index count, Kind *__restrict out) {
-        for (Index x = 0; x < count; x++) out[x] = static_cast<Kind>(static_cast<Sum>(a[x]) - static_cast<Sum>(b[x]));
-    }
-
-    // Mean and deviation of row y in every window, into (windows, width).
-    void row(Index y) {
-        const Index height = gray.shape[0];
-        while (known < std::min(y + reach + 1, height)) integrate();
-        for (Index w = 0; w < windows.shape[0]; w++) {
-            const Index half = windows[w] / 2;
-            const Index above = std::max<Index>(y - half, 0) % held * (width + 1);
-            const Index below = std::min(y + half + 1, height) % held * (width + 1);
-            subtract(&sums[below], &sums[above], width + 1, p.data());
-            subtract(&squares[below], &squares[above], width + 1, q.data());
-            row_statistics(p.data(), q.data(), width, rows_inside(height, y, half), half, first, last, &means[w * width],
-                           &deviations[w * width]);
-        }
-    }
-};
-
-// work(strip, its first column) for strips of `count` columns of the page from `begin` on.
-template <class Work>
-static void each_strip(View<const std::uint8_t, 2> gray, View<const Index, 1> windows, Index begin, Index count, Index top,
-                       Work work) {
-    const Index strips = std::max<Index>(1, count / COLUMNS);
-    const Index largest = *std::max_element(windows.data, windows.data + windows.shape[0]);
-    for (Index i = 0; i < strips; i++) {
-        const Index a = count * i / strips, b = count * (i + 1) / strips;
-        if (largest <= 181) work(Strip<std::int32_t>(gray, windows, begin + a, begin + b, top), a);
-        else work(Strip<std::int64_t>(gray, windows, begin + a, begin + b, top), a);
-    }
-}
 
 // Columns of (windows, columns) into out (columns, windows) as max((v − low) · gain, floor).
 static void put(const float *values, Index pitch, Index count, Index windows, float low, float gain, float floor, float *out) {
@@ -113,8 +34,8 @@ static void put(const float *values, Index pitch, Index count, Index windows, fl
 // top, left : the region's first row and column; it is as large as mean.
 static void scaled_statistics(View<const std::uint8_t, 2> gray, View<const Index, 1> windows, Index top, Index left, Index y0,
                               Index y1, float low, float gain, float floor, View<float, 3> mean, View<float, 3> deviation) {
-    each_strip(gray, windows, left, mean.shape[1], y0, [&](auto strip, Index from) {
-        const Index count = strip.last - strip.first, many = windows.shape[0];
+    each_strip(gray, windows, left, mean.shape[1], y0, [&](auto strip, Index from, Index count) {
+        const Index many = windows.shape[0];
         for (Index y = y0; y < y1; y++) {
             strip.row(y);
             put(&strip.means[strip.first], strip.width, count, many, low, gain, LEAST, mean[y - top][from].data);
@@ -131,8 +52,7 @@ static void thresholds(View<const std::uint8_t, 2> gray, View<const Index, 1> wi
                        float low, float gain, float floor, View<const float, 3> logits, View<const float, 1> slope,
                        View<const float, 1> level, View<const float, 1> constants, View<float, 2> threshold) {
     const Index many = windows.shape[0], choices = many + constants.shape[0];
-    each_strip(gray, windows, left, threshold.shape[1], y0, [&](auto strip, Index from) {
-        const Index count = strip.last - strip.first;
+    each_strip(gray, windows, left, threshold.shape[1], y0, [&](auto strip, Index from, Index count) {
         for (Index y = y0; y < y1; y++) {
             strip.row(y);
             const float *from_logits = logits[y - top][from].data;
@@ -383,7 +303,19 @@ static void normalise(View<const float, 3> z, View<const float, 1> scale, View<c
         }
 }
 
+// Thresholds on the gray's own scale, values · times + low; 0 for those that are not above the floor, unless that is 0.
+static void to_gray(View<const float, 2> values, float times, float low, float floor, View<float, 2> out) {
+    for (Index y = 0; y < values.shape[0]; y++) {
+        const float *from = values[y].data;
+        float *__restrict to = out[y].data;
+        for (Index x = 0; x < values.shape[1]; x++) {
+            const float value = from[x] * times + low;
+            to[x] = floor != 0 && value <= floor ? 0.0f : value;
+        }
+    }
+}
+
 Table features_table = {KERNEL(scaled_statistics), KERNEL(thresholds), KERNEL(features),  KERNEL(unfold), KERNEL(attend),
-                        KERNEL(attend_exactly),    KERNEL(row_sums),   KERNEL(normalise), {}};
+                        KERNEL(attend_exactly),    KERNEL(row_sums),   KERNEL(normalise), KERNEL(to_gray), {}};
 
 }  // namespace sauvolanet::LEVEL

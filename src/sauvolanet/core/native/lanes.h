@@ -43,7 +43,23 @@ template <int N> inline Whole<N> truncated(Lanes<N> a) { return __builtin_conver
 template <int N> inline Lanes<N> as_float(Whole<N> a) { return __builtin_convertvector(a, Lanes<N>); }
 template <int N> inline Bytes<N> as_bytes(Whole<N> a) { return __builtin_convertvector(a, Bytes<N>); }
 template <int N> inline Doubles<N> as_double(Lanes<N> a) { return __builtin_convertvector(a, Doubles<N>); }
-inline Lanes<8> from_bytes(Bytes<8> a) { return __builtin_convertvector(__builtin_convertvector(a, Whole<8>), Lanes<8>); }
+template <int N> inline Lanes<N> from_bytes(Bytes<N> a) {
+#if defined(__AVX2__)  // a compiler goes by way of 16 bits and halves
+    if constexpr (N == 8) {
+        std::int64_t bytes;
+        std::memcpy(&bytes, &a, sizeof a);
+        return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes)));
+    }
+#endif
+#if defined(__AVX512F__)
+    if constexpr (N == 16) {
+        __m128i bytes;
+        std::memcpy(&bytes, &a, sizeof a);
+        return _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepu8_epi32(0xffff, bytes));
+    }
+#endif
+    return __builtin_convertvector(__builtin_convertvector(a, Whole<N>), Lanes<N>);
+}
 
 // The numbers of two vectors, one behind the other, in another order.
 #if defined(__clang__)
@@ -105,9 +121,9 @@ template <int N> inline Doubles<N> as_double(Lanes<N> a) {
     for (int i = 0; i < N; i++) out[i] = a[i];
     return out;
 }
-inline Lanes<8> from_bytes(Bytes<8> a) {
-    Lanes<8> out;
-    for (int i = 0; i < 8; i++) out[i] = static_cast<float>(a[i]);
+template <int N> inline Lanes<N> from_bytes(Bytes<N> a) {
+    Lanes<N> out;
+    for (int i = 0; i < N; i++) out[i] = static_cast<float>(a[i]);
     return out;
 }
 template <int... order, class V> inline V picked(V a, V b) {
@@ -175,7 +191,19 @@ template <bool fused, class V> inline V multiply_add(V a, V b, V c) {
     else return a * b + c;
 }
 
+#if defined(__AVX512F__)
+constexpr __mmask8 ALL = 0xff;  // GCC 12 warns of what some functions leave open without a mask
+constexpr __mmask16 ALL_16 = 0xffff;
+#endif
+
+// A compiler makes two instructions of the comparison and the choice where one does exactly that.
 template <int N> inline Lanes<N> larger(Lanes<N> a, Lanes<N> b) {
+#if defined(__AVX512F__)
+    if constexpr (N == 16) return _mm512_maskz_max_ps(ALL_16, a, b);
+#endif
+#if defined(__AVX__)
+    if constexpr (N == 8) return _mm256_max_ps(a, b);
+#endif
 #if defined(__GNUC__)
     return a > b ? a : b;
 #else
@@ -184,6 +212,12 @@ template <int N> inline Lanes<N> larger(Lanes<N> a, Lanes<N> b) {
 }
 
 template <int N> inline Lanes<N> smaller(Lanes<N> a, Lanes<N> b) {
+#if defined(__AVX512F__)
+    if constexpr (N == 16) return _mm512_maskz_min_ps(ALL_16, a, b);
+#endif
+#if defined(__AVX__)
+    if constexpr (N == 8) return _mm256_min_ps(a, b);
+#endif
 #if defined(__GNUC__)
     return a < b ? a : b;
 #else

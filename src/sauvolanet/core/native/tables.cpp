@@ -4,10 +4,11 @@
 
 namespace sauvolanet::LEVEL {
 
-extern Table components, convolution, cuts, edges, eight, features_table, fit, gradients, light_table, metrics, su, thinning,
-    windows;
+extern Table components, convolution, cuts, edges, eight, ends, features_table, fit, gradients, light_table, metrics, su,
+    thinning, windows;
 
-PyMethodDef *const tables[] = {components, convolution, cuts,    edges, eight,    features_table, fit,
-                               gradients,  light_table, metrics, su,    thinning, windows,        nullptr};
+PyMethodDef *const tables[] = {components,     convolution, cuts,        edges,   eight, ends,     features_table,
+                               fit,            gradients,   light_table, metrics, su,    thinning, windows,
+                               nullptr};
 
 }  // namespace sauvolanet::LEVEL

@@ -71,8 +71,11 @@ static void statistics_of_rows(View<const std::uint8_t, 2> gray, Index half, Vie
             drop_row(gray[y - half - 1], sums, squares);
         }
         accumulate(sums, squares, width, p, q);
-        row_statistics(reinterpret_cast<const Kind *>(p), reinterpret_cast<const Kind *>(q), width,
-                       rows_inside(height, y, half), half, 0, width, mean[y - y0].data, deviation[y - y0].data);
+        const auto running = [](const Sum *sums) {
+            return [sums = reinterpret_cast<const Kind *>(sums)](Index x) { return sums[x]; };
+        };
+        row_statistics<Kind>(running(p), running(q), width, rows_inside(height, y, half), half, 0, width, mean[y - y0].data,
+                             deviation[y - y0].data);
     }
 }
 

@@ -36,30 +36,30 @@ inline void moments(std::make_unsigned_t<Kind> total, std::make_unsigned_t<Kind>
     deviation = std::sqrt(std::max(static_cast<float>(static_cast<Kind>(s)) * inverse - part * part, 0.0f));
 }
 
-// Columns first … last − 1 of a row of means and deviations, from the running sums of the columns' sums and squares.
-// p, q : width + 1 numbers. A window that the page's left edge cuts grows from column to column, one that the right edge
-// cuts shrinks.
-template <class Kind>
-inline void row_statistics(const Kind *p, const Kind *q, Index width, Index rows, Index half, Index first, Index last,
+// Columns first … last − 1 of a row of means and deviations, from the running sums of the columns' sums and squares, p(x) and
+// q(x) up to width. A window that the page's left edge cuts grows from column to column, one that the right edge cuts shrinks.
+template <class Kind, class Sums>
+inline void row_statistics(Sums p, Sums q, Index width, Index rows, Index half, Index first, Index last,
                            float *__restrict mean, float *__restrict deviation) {
     using Sum = std::make_unsigned_t<Kind>;
-    const auto cut = [&](Index begin, Index end) {
-        for (Index x = begin; x < end; x++) {
-            const Index a = std::max<Index>(x - half, 0), b = std::min(x + half + 1, width);
-            const auto count = static_cast<Sum>(rows * (b - a));
-            moments<Kind>(static_cast<Sum>(p[b]) - static_cast<Sum>(p[a]), static_cast<Sum>(q[b]) - static_cast<Sum>(q[a]),
-                          count, 1.0f / static_cast<float>(static_cast<Kind>(count)), mean[x], deviation[x]);
-        }
+    const auto one = [&](Index x, Index a, Index b, Sum count, float inverse) {
+        moments<Kind>(static_cast<Sum>(p(b)) - static_cast<Sum>(p(a)), static_cast<Sum>(q(b)) - static_cast<Sum>(q(a)), count,
+                      inverse, mean[x], deviation[x]);
+    };
+    const auto cut = [&](Index x, Index a, Index b) {
+        const auto count = static_cast<Sum>(rows * (b - a));
+        one(x, a, b, count, 1.0f / static_cast<float>(static_cast<Kind>(count)));
     };
     const Index begin = std::min(std::max(half, first), last), end = std::max(std::min(width - half, last), begin);
-    cut(first, begin);
+    if (width > 2 * half) {  // one edge at most cuts a window
+        for (Index x = first; x < begin; x++) cut(x, 0, x + half + 1);
+    } else {
+        for (Index x = first; x < begin; x++) cut(x, std::max<Index>(x - half, 0), std::min(x + half + 1, width));
+    }
     const auto count = static_cast<Sum>(rows * (2 * half + 1));
     const float inverse = 1.0f / static_cast<float>(static_cast<Kind>(count));
-    for (Index x = begin; x < end; x++)
-        moments<Kind>(static_cast<Sum>(p[x + half + 1]) - static_cast<Sum>(p[x - half]),
-                      static_cast<Sum>(q[x + half + 1]) - static_cast<Sum>(q[x - half]), count, inverse, mean[x],
-                      deviation[x]);
-    cut(end, last);
+    for (Index x = begin; x < end; x++) one(x, x - half, x + half + 1, count, inverse);
+    for (Index x = end; x < last; x++) cut(x, x - half, width);
 }
 
 }  // namespace sauvolanet::LEVEL
