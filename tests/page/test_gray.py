@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,4 +152,13 @@ def test_orientation_is_applied(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_no_page(page: np.ndarray, kind: type[Exception]) -> None:
     with pytest.raises(kind):
+        to_gray(page)
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [("page.png", "a file name"), (Path("page.png"), "a file name"), (b"\x89PNG", "bytes"), (io.BytesIO(), "BytesIO"), (None, "None")],
+)  # fmt: skip
+def test_a_file_is_no_page(page: Any, told: str) -> None:
+    with pytest.raises(UsageError, match=f"an array or a PIL image, not {told}; PIL.Image.open opens a file"):
         to_gray(page)

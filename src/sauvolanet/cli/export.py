@@ -81,7 +81,7 @@ def _export(args: argparse.Namespace) -> int:
     from ..train.build import folded
     from ..train.export import difference, mean_of
     from ..train.loop import open_run
-    from ..train.ranges import in_eight_bits
+    from ..train.ranges import in_eight_bits, told_of_rounding
 
     if args.output in shipped():  # --model would take the shipped one, and nobody would notice
         raise UsageError(f"{args.output} is the name of a shipped model; choose another, or say -o ./{args.output}")
@@ -91,10 +91,12 @@ def _export(args: argparse.Namespace) -> int:
     if args.mean_with:
         model = mean_of(model, [load(other) for other in args.mean_with])
         net = folded(job.settings, model)
-    apart = difference(net, model, _page(args, job))
+    page = _page(args, job)
+    apart = difference(net, model, page)
+    single = model
     if not args.single:
         model = in_eight_bits(model, job.settings, job.data, job.composed)
     path = save(model.about, model.weights, args.output)
     print(f"{path}: {model.about['parameters']:,} numbers, {model.about['bits']} bits, step {job.step}, threshold within "
-          f"{apart:.1e} of torch's before rounding")  # fmt: skip
+          f"{apart:.1e} of torch's, {told_of_rounding(single, model, page)}")  # fmt: skip
     return 0

@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="MODEL", help="Where to write a recipe's model (default: in RUN).")
     parser.add_argument(
-        "--preset", metavar="NAME", help="Settings to begin with: paper, authors, better or swift (default: paper)."
+        "--preset",
+        metavar="NAME",
+        help="Settings to begin with: paper, authors, better or swift (default: that of the model of --init, else paper).",
     )
     parser.add_argument("--train", nargs="+", metavar="SET", help="Sets or groups to train on.")
     parser.add_argument("--validate", nargs="*", metavar="SET", help="Sets or groups to watch.")
@@ -135,7 +137,8 @@ def _settings(args: argparse.Namespace, model: Model | None) -> Settings:
     from ..train.build import like_model
     from ..train.settings import PRESETS, with_changes
 
-    preset = args.preset or "paper"
+    made_by = str(model.about["training"].get("preset")) if model else ""
+    preset = args.preset or (made_by if made_by in PRESETS else "paper")
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
     settings = PRESETS[preset]

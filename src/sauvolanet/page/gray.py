@@ -8,6 +8,7 @@ asked for, another channel of a colour page is its gray; see `channel`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,12 @@ def gray_page(image: Any, channel: str = "gray") -> GrayPage:
     if hasattr(image, "getexif") and hasattr(image, "convert"):
         return _from_pil(image, channel)
     array = np.asarray(image)
-    if array.dtype == object or array.dtype.kind not in "buif":
+    if array.dtype.kind not in "buif":
+        if not array.ndim:
+            kind = "None" if image is None else type(image).__name__
+            what = "a file name" if isinstance(image, (str, PathLike)) else kind
+            raise UsageError(f"a page is an array or a PIL image, not {what}; PIL.Image.open opens a file, and "
+                             "binarize_many takes files")  # fmt: skip
         raise UsageError(f"a page must be numbers, not {array.dtype}")
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 2, 3, 4)):
         raise UsageError(f"a page has shape (H, W) or (H, W, 1 to 4), not {array.shape}")

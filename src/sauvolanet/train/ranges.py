@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..api import Binarizer
 from ..core.arrays import Gray
 from ..errors import InputError
 from ..net.eight import fits
@@ -20,6 +21,7 @@ from .split import split
 
 # pages of each set, composed pages, and pixels along a side of their middle
 _PAGES, _COMPOSED, _SIDE = 4, 60, 1200
+MOST = 0.005  # share of a page's pixels whose ink rounding may change before single precision is advised
 
 
 def in_eight_bits(model: Model, settings: Settings, data: Path, composed: Path) -> Model:
@@ -42,6 +44,15 @@ def in_eight_bits(model: Model, settings: Settings, data: Path, composed: Path) 
         most = _COMPOSED if name == COMPOSED else _PAGES
         chosen += pages[:: -(-len(pages) // most)]
     return quantised(model, (_as_read(page, settings.reading) for page in chosen)) if chosen else model
+
+
+def told_of_rounding(single: Model, rounded: Model, gray: Gray) -> str:
+    """What the rounding of a model to 8 bits does to the ink of a page, and what to do where that is much."""
+    if rounded.about["bits"] == single.about["bits"]:
+        return "not rounded"
+    share = float((Binarizer(model=single)(gray) != Binarizer(model=rounded)(gray)).mean())
+    told = f"rounding changes {share:.2%} of a page's pixels"
+    return f"{told}, which is much: 'sauvolanet export --single' keeps single precision" if share > MOST else told
 
 
 def _as_read(page: Page, reading: Reading | None) -> Gray:

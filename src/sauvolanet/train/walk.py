@@ -23,7 +23,7 @@ from ..synth import example
 from .build import folded, like_model
 from .export import difference, mean_of
 from .loop import Run
-from .ranges import in_eight_bits
+from .ranges import in_eight_bits, told_of_rounding
 from .recipe import Recipe, Stage
 from .settings import PRESETS, with_changes
 
@@ -82,9 +82,11 @@ def _export(recipe: Recipe, jobs: dict[str, Run], models: dict[str, Model], outp
         net = folded(last.settings, model)
     model = _of_recipe(model, recipe)
     if last.processes.first:
-        page = last.a_page()
-        difference(net, model, read_image(page) if page else example())
-        model = in_eight_bits(model, last.settings, last.data, last.composed)
+        path = last.a_page()
+        page = read_image(path) if path else example()
+        difference(net, model, page)
+        single, model = model, in_eight_bits(model, last.settings, last.data, last.composed)
+        last.say(f"{model.name}: {told_of_rounding(single, model, page)}")
         save(model.about, model.weights, output)
     last.processes.wait()
     return base_of(output).with_name(base_of(output).name + ".json")
