@@ -81,6 +81,20 @@ def test_a_shadow_of_our_own_darkens_the_paper(papers: list[Paper], inks: list[W
         assert np.percentile(to_gray(shaded)[~truth], 2) < np.percentile(to_gray(lit)[~truth], 2) - 20
 
 
+@pytest.mark.parametrize(("tool", "even"), [("typed", "print"), ("nib", "pen")])
+def test_type_and_nib_give_uneven_ink(tool: str, even: str, papers: list[Paper], inks: list[Writing]) -> None:
+    """The truth has all of it, and the palest of it is far paler than with an even tool, which has one darkness."""
+    for seed in range(3):
+        spread = {}
+        for name in (tool, even):
+            look = Look("x", lambda t: "plain" in t, tools=(name,), stroke=(6, 7), darkness={name: (0.8, 0.8)})
+            colour, truth, about = compose.compose(seed, papers, inks, look, height=300, width=340)
+            inside = truth[1:-1, 1:-1] & truth[2:, 1:-1] & truth[:-2, 1:-1] & truth[1:-1, 2:] & truth[1:-1, :-2]
+            spread[name] = np.subtract(*np.percentile(to_gray(colour)[1:-1, 1:-1][inside], (95, 5)))
+            assert about["inks"] == (["p"] if tool == "typed" else ["w"])
+        assert spread[tool] > 2 * spread[even]
+
+
 @pytest.mark.parametrize("wanted", [1.2, 1.8, 3.0, 6.0, 10.0])
 def test_strokes_are_as_wide_as_asked_for(wanted: float, papers: list[Paper], inks: list[Writing]) -> None:
     _, truth, about = compose.compose(1, papers, inks, height=400, width=400, stroke=wanted)
