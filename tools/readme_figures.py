@@ -1,6 +1,6 @@
-"""The README's picture and its table of accuracy, made from the code as it is.
+"""The README's picture and its tables of accuracy and of kinds of pages, and the panel's table, made from the code as it is.
 
-python tools/readme_figures.py --data DIR        DIR holds `documents` and `paper-gray`
+python tools/readme_figures.py --data DIR [--cache FILE]        DIR: see docs/panel.md; FILE keeps the panel's scores
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from PIL import Image
 from marks import put_between
 from sauvolanet import binarize, evaluate
 from sauvolanet.net import load, shipped
+from sauvolanet.panel import score, sources
+from sauvolanet.panel import table as panel_table
 from sauvolanet.synth import example
 
 ROOT = Path(__file__).parents[1]
 SETS = ("DIBCO2011", "DIBCO2014", "DIBCO2016")
 CLASSIC = ("otsu", "sauvola")
+KINDS = ("swift", "swift-heldout", "original", "otsu", "sauvola", "wolf", "nick", "gatos")  # the README's columns
+PANEL = (*KINDS[:3], "otsu", "wolf", "nick", "gatos", "sauvola", "isauvola", "bataineh", "feng", "trsingh", "bradley")
 
 
 def picture() -> None:
@@ -47,13 +51,26 @@ def table(data: Path) -> str:
     return "\n".join(rows)
 
 
+def kinds(data: Path, cache: Path | None) -> None:
+    """The panel's tables: all its columns in docs/panel.md, some of them in the README."""
+    rows = score(sources(data), PANEL, 2, cache)
+    put_between(ROOT / "docs" / "panel.md", "panel", panel_table(rows, markdown=True))
+    some = sorted((row for row in rows if row["method"] in KINDS), key=lambda row: KINDS.index(row["method"]))
+    text = panel_table(some, markdown=True).replace("*", "")
+    for name in shipped():
+        text = text.replace(f"| {name} |", f"| `{name}` |")
+    put_between(ROOT / "README.md", "kinds", text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--cache", type=Path)
     args = parser.parse_args()
     picture()
     text = table(args.data)
     put_between(ROOT / "README.md", "accuracy", text)
+    kinds(args.data, args.cache)
 
 
 if __name__ == "__main__":
