@@ -82,7 +82,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
-    [(["none.png", "-o", "x.png"], 4, "no such file"), ([".", "-o", "x.png"], 4, "folder"), (["page.png", "-o", "x.xyz"], 2, "no picture format"),
+    [(["none.png", "-o", "x.png"], 4, "no such file"), ([".", "-o", "x.png"], 4, "Is a directory"), (["page.png", "-o", "x.xyz"], 2, "no picture format"),
      (["page.png", "-o", "x.png", "--model", "orignal"], 2, "did you mean original"), (["empty.png", "-o", "x.png"], 4, "empty"),
      (["page.png", "-o", "x.png", "--truth", "small.png"], 4, "differ in size"), (["page.png", "-o", "x.png", "--strength", "3"], 2, "from -1 to 1")],
 )  # fmt: skip

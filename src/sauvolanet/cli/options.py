@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..options import Option
+
+if TYPE_CHECKING:
+    from ..api import Binarizer
+    from ..files.read import DecodedPage
 
 
 def add_option(parser: argparse.ArgumentParser, option: Option) -> None:
@@ -41,6 +46,20 @@ def keep_inputs(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> 
     for output in filter(None, outputs):
         if any(same_file(output, input) for input in filter(None, inputs)):
             raise UsageError(f"{output} would replace an input; give another name")
+
+
+def one_page(file: str, number: str | None, tool: Binarizer) -> DecodedPage:
+    """A page of a file as ``tool`` wants it read; without a number it is the first, and a line tells of others."""
+    from ..files.convert import Conversion
+    from ..files.read import PAGE, index_of
+    from ..files.stores import open_input
+
+    wanted = PAGE.parse(number)
+    with open_input(file) as opened, Conversion(tool).open(opened, file) as document:
+        page = document.page(index_of(wanted or 1, document, file))
+        if wanted is None and len(document) > 1:
+            print(f"sauvolanet: page 1 of {len(document)}; --page shows another", file=sys.stderr)
+    return page
 
 
 def picture_format(path: str) -> str:
