@@ -14,7 +14,7 @@ import json
 import sys
 from typing import Any
 
-from ..errors import SomeFailed, UsageError
+from ..errors import SomeFailed, UsageError, one_line
 from ..options import CHANNEL, ENLARGE, INVERT, VERB_OPTIONS
 from ..score.evaluation import evaluate
 from ..score.metrics import METRICS
@@ -61,6 +61,9 @@ def run(args: argparse.Namespace) -> int:
         _write_csv(result)
     else:
         print(table(result["datasets"]))
+    for row in result["pages"]:
+        for doubt in row.get("doubts", ()):
+            print(one_line(f"doubtful {row['dataset']} {row['page']}: {doubt}"), file=sys.stderr)
     failed = [row for row in result["pages"] if row["status"] == "failed"]
     for row in failed:
         print(f"sauvolanet: {row['error']}", file=sys.stderr)
