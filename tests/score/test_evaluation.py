@@ -170,6 +170,9 @@ def test_a_truth_that_may_be_inverted_is_told(sets: Path, capsys: pytest.Capture
     [
         (["--data", "/nowhere", "--method", "otsu"], 4),
         (["--data", "DATA", "--method", "otsu", "-p", "window"], 2),
+        (["--data", "DATA", "--method", "otsu", "--method", "sauvola"], 2),
+        (["--data", "DATA", "--datasets", "letters", "--datasets", "DIBCO2011"], 2),
+        (["--data", "DATA", "--method", "otsu", "--jobs", "1", "--jobs", "1"], 2),
         (["--data", "DATA", "--method", "otsu", "-p", "quality=best"], 2),
         (["--data", "DATA", "--method", "otsu", "--quality", "good"], 2),
         (["--data", "DATA", "--method", "otsu", "--datasets", "dibco201"], 2),

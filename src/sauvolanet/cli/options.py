@@ -28,6 +28,22 @@ def given(args: argparse.Namespace, options: tuple[Option, ...]) -> dict[str, An
     return {o.name: value for o in options if (value := getattr(args, o.name)) is not None}
 
 
+class Once(argparse.Action):
+    """An option that is given once: of several values all but the last would be lost in silence.
+
+    ``parser.register("action", None, Once)`` makes it what a parser takes where nothing else is said.
+    """
+
+    given = False
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any,
+                 option_string: str | None = None) -> None:  # fmt: skip
+        if self.given:
+            raise argparse.ArgumentError(self, "is given twice")
+        self.given = True
+        setattr(namespace, self.dest, values)
+
+
 def key_values(texts: list[str], flag: str) -> dict[str, str]:
     """``KEY=VALUE`` texts as a dictionary."""
     found = {}
