@@ -75,9 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("sauvolanet: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does, and something may be left to do
         sys.stderr.close()
-        return 0
+        return 130
     except OSError as problem:
         if problem.errno not in _FULL:
             raise

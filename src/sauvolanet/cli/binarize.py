@@ -212,7 +212,7 @@ def _report(rows: Generator[dict[str, Any]], progress: Progress, args: argparse.
         stopped = problem
         rows.close()
     except BrokenPipeError:  # nobody reads the rows any more, as behind `| head`: the same as Ctrl-C
-        forget_output()
+        forget_output(sys.stdout)
         stopped = KeyboardInterrupt()
         rows.close()
     bar.close()
