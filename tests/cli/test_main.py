@@ -107,6 +107,24 @@ def test_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [("binarize scans -o ink --method swift", "swift is a model: --model swift"),
+     ("binarize scans -o ink --model otsu", "otsu is a method: --method otsu"),
+     ("compare scans/a.png -o sheet.png --methods otsu swift", "swift is a model: --models swift"),
+     ("compare scans/a.png -o sheet.png --models nick", "nick is a method: --methods nick"),
+     ("evaluate --data scans --method original", "original is a model: --model original"),
+     ("binarize scans -o ink --method swifd", "unknown method 'swifd'"),
+     ("explain scans/a.png -o x.png --model otsu", "unknown model 'otsu'")],
+)  # fmt: skip
+def test_a_model_is_no_method(
+    here: Path, arguments: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(here)
+    assert cli.main(arguments.split()) == 2
+    assert capsys.readouterr().err.startswith(f"sauvolanet: {told}")
+
+
 def test_interrupted_while_a_command_is_loaded(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,7 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             sub = _Parser(prog=f"sauvolanet {args.command}", description=module.__doc__,
                           formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
             module.add_arguments(sub)
-            return int(module.run(sub.parse_args(argv[1:])) or 0)
+            given = sub.parse_args(argv[1:])
+            try:
+                return int(module.run(given) or 0)
+            except UnknownName as problem:
+                raise _of_the_other_kind(problem, given) from None
     except SauvolanetError as problem:
         print(f"sauvolanet: {problem}", file=sys.stderr)
         return problem.exit_code
@@ -83,3 +87,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"sauvolanet: cannot write the output: {problem.strerror}", file=sys.stderr)
         return OutputError.exit_code
+
+
+def _of_the_other_kind(problem: UnknownName, given: argparse.Namespace) -> UsageError:
+    """What to write where a model is named as a method, or a method as a model; else the problem itself."""
+    from .. import classic, net
+
+    others = {"method": ("model", net.shipped()), "model": ("method", classic.METHODS)}
+    kind, names = others.get(problem.kind, ("", ()))
+    options = [option for option in (kind, f"{kind}s") if hasattr(given, option)]  # as this command calls it
+    if problem.name not in names or not options:
+        return problem
+    return UsageError(f"{problem.name} is a {kind}: --{options[0]} {problem.name}")
