@@ -35,6 +35,11 @@ def test_the_papers_colours() -> None:
     assert len(set(window_colours(5))) == 5
 
 
+def test_at_a_prompt_it_is_one_line() -> None:
+    result = explain(GRAY)
+    assert repr(result) == f"Explanation(model='swift', 180×140 pixels, windows={result.windows})"
+
+
 def test_strength_is_shown() -> None:
     result = explain(GRAY, strength=0.5)
     assert np.array_equal(result.ink, binarize(GRAY, strength=0.5))
