@@ -101,6 +101,10 @@ class Explanation:
     attention: npt.NDArray[np.float32]
     view: npt.NDArray[np.float32] | None
 
+    def __repr__(self) -> str:  # that of the fields is hundreds of lines of arrays
+        height, width = self.gray.shape
+        return f"Explanation(model={self.model!r}, {width}×{height} pixels, windows={self.windows})"
+
     @property
     def gray(self) -> Gray:
         """The gray that was compared: (H, W) uint8."""

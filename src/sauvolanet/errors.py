@@ -54,6 +54,7 @@ class UnknownName(UsageError):
     """No such model, method, option or data set; the message says the nearest names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name = kind, name
         names = sorted(known)
         near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
         if not near:  # capitals matter in some names, not in a typo

@@ -56,6 +56,30 @@ def test_without_standard_error_the_work_is_done(here: Path, jobs: str) -> None:
     assert {path.name for path in (here / "ink").glob("*.png")} == {"a.png", "a.gt.png", "b.png"}
 
 
+def test_without_a_reader_of_standard_error_the_work_is_done(here: Path) -> None:
+    """As with `2>&1 | head -1`, which reads a line and goes."""
+    arguments = ["compare", "scans/a.png", "-o", "sheet.png", "--models", "--methods", "otsu", "nick"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*COMMAND, *arguments], cwd=here, stdout=writer, stderr=writer,
+                          env={**os.environ, "PYTHONUNBUFFERED": ""})  # fmt: skip
+    os.close(writer)
+    assert done.returncode == 0
+    assert (here / "sheet.png").exists()
+
+
+def test_output_that_nobody_reads_to_its_end_is_not_0(here: Path) -> None:
+    """What comes after the line that nobody read may be the other file that was asked for."""
+    arguments = ["explain", "scans/a.png", "-o", "explained.png", "--arrays", "arrays.npz"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*COMMAND, *arguments], cwd=here, stdout=writer, stderr=subprocess.PIPE,
+                          env={**os.environ, "PYTHONUNBUFFERED": "1"})  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (130, b"")
+    assert not (here / "arrays.npz").exists()
+
+
 def test_a_name_that_is_no_text_can_be_shown(here: Path) -> None:
     try:
         (here / "scans" / "a.png").rename(here / "scans" / os.fsdecode(b"\xff.png"))
@@ -81,6 +105,24 @@ def test_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "sauvolanet: unknown command 'binarise'; did you mean binarize?\n"
     assert cli.main([]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [("binarize scans -o ink --method swift", "swift is a model: --model swift"),
+     ("binarize scans -o ink --model otsu", "otsu is a method: --method otsu"),
+     ("compare scans/a.png -o sheet.png --methods otsu swift", "swift is a model: --models swift"),
+     ("compare scans/a.png -o sheet.png --models nick", "nick is a method: --methods nick"),
+     ("evaluate --data scans --method original", "original is a model: --model original"),
+     ("binarize scans -o ink --method swifd", "unknown method 'swifd'"),
+     ("explain scans/a.png -o x.png --model otsu", "unknown model 'otsu'")],
+)  # fmt: skip
+def test_a_model_is_no_method(
+    here: Path, arguments: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(here)
+    assert cli.main(arguments.split()) == 2
+    assert capsys.readouterr().err.startswith(f"sauvolanet: {told}")
 
 
 def test_interrupted_while_a_command_is_loaded(

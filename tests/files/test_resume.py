@@ -68,9 +68,14 @@ def test_finished_means_nothing_changed(scans: Path, tmp_path: Path, change: str
         os.utime(scans / "0.png", (1, 1))
     else:
         (ink / "0.png").write_text("other")
-    rows = {row["output"]: row["status"] for row in run(scans, ink, **options)}
-    assert rows["0.png"] == "failed"
-    assert set(rows.values()) == ({"failed"} if change == "options" else {"failed", "skipped"})
+    rows = run(scans, ink, **options)
+    statuses = {row["output"]: row["status"] for row in rows}
+    assert statuses["0.png"] == "failed"
+    assert set(statuses.values()) == ({"failed"} if change == "options" else {"failed", "skipped"})
+    told = next(row["error"] for row in rows if row["output"] == "0.png")
+    assert told.endswith("--force replaces it" if change == "output" else "; delete it to have it alone made again")
+    (ink / "0.png").unlink()
+    assert [row["output"] for row in run(scans, ink, **options) if row["status"] == "done"] == ["0.png"]
 
 
 def test_whatever_may_change_the_bytes_is_in_the_hash(monkeypatch: pytest.MonkeyPatch) -> None:

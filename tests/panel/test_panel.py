@@ -105,6 +105,16 @@ def test_the_command(office: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--jobs", "0"]) == 2
 
 
+@pytest.mark.parametrize(("kinds", "part"), [([], "documents"), (["Nabuco"], "kinds"), (["ruled"], "papers")])
+def test_a_folder_of_own_pages_is_told_what_lacks(
+    kinds: list[str], part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["panel", "--data", str(tmp_path), *(["--kinds", *kinds] if kinds else [])]) == 4
+    told = capsys.readouterr().err
+    assert f"{tmp_path}: no folder '{part}'" in told and "documents, kinds, papers and ink" in told
+    assert "'sauvolanet evaluate'" in told and told.count("\n") == 1
+
+
 def test_methods_and_kinds_by_name(office: Path) -> None:
     assert panel.names()[:4] == ["swift", "swift-heldout", "original", "paper"]
     assert "howe" not in panel.names()

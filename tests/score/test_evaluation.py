@@ -153,11 +153,26 @@ def test_a_damaged_page_does_not_stop_the_others(sets: Path, capsys: pytest.Capt
     assert err.splitlines()[-1] == "sauvolanet: 1 of 5 pages could not be scored" and "H01.gt.png" in err
 
 
+def test_a_truth_that_may_be_inverted_is_told(sets: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = sets / "letters" / "H02.gt.png"
+    with Image.open(truth) as image:
+        inverted = Image.fromarray(255 - np.asarray(image))
+    inverted.save(truth)
+    command = ["evaluate", "--data", str(sets), "--method", "otsu", "--metrics", "fm"]
+    assert main(command) == 0
+    share = (np.asarray(inverted) == 0).mean()
+    told = f"doubtful letters H02: {truth}: {share:.0%} of the page is ink; is the truth inverted?\n"
+    assert capsys.readouterr().err == told
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (["--data", "/nowhere", "--method", "otsu"], 4),
         (["--data", "DATA", "--method", "otsu", "-p", "window"], 2),
+        (["--data", "DATA", "--method", "otsu", "--method", "sauvola"], 2),
+        (["--data", "DATA", "--datasets", "letters", "--datasets", "DIBCO2011"], 2),
+        (["--data", "DATA", "--method", "otsu", "--jobs", "1", "--jobs", "1"], 2),
         (["--data", "DATA", "--method", "otsu", "-p", "quality=best"], 2),
         (["--data", "DATA", "--method", "otsu", "--quality", "good"], 2),
         (["--data", "DATA", "--method", "otsu", "--datasets", "dibco201"], 2),

@@ -35,6 +35,11 @@ def test_the_papers_colours() -> None:
     assert len(set(window_colours(5))) == 5
 
 
+def test_at_a_prompt_it_is_one_line() -> None:
+    result = explain(GRAY)
+    assert repr(result) == f"Explanation(model='swift', 180×140 pixels, windows={result.windows})"
+
+
 def test_strength_is_shown() -> None:
     result = explain(GRAY, strength=0.5)
     assert np.array_equal(result.ink, binarize(GRAY, strength=0.5))
@@ -82,7 +87,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
-    [(["none.png", "-o", "x.png"], 4, "no such file"), ([".", "-o", "x.png"], 4, "folder"), (["page.png", "-o", "x.xyz"], 2, "no picture format"),
+    [(["none.png", "-o", "x.png"], 4, "no such file"), ([".", "-o", "x.png"], 4, "Is a directory"), (["page.png", "-o", "x.xyz"], 2, "no picture format"),
      (["page.png", "-o", "x.png", "--model", "orignal"], 2, "did you mean original"), (["empty.png", "-o", "x.png"], 4, "empty"),
      (["page.png", "-o", "x.png", "--truth", "small.png"], 4, "differ in size"), (["page.png", "-o", "x.png", "--strength", "3"], 2, "from -1 to 1")],
 )  # fmt: skip

@@ -68,18 +68,34 @@ def main(argv: Sequence[str] | None = None) -> int:
             sub = _Parser(prog=f"sauvolanet {args.command}", description=module.__doc__,
                           formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
             module.add_arguments(sub)
-            return int(module.run(sub.parse_args(argv[1:])) or 0)
+            given = sub.parse_args(argv[1:])
+            try:
+                return int(module.run(given) or 0)
+            except UnknownName as problem:
+                raise _of_the_other_kind(problem, given) from None
     except SauvolanetError as problem:
         print(f"sauvolanet: {problem}", file=sys.stderr)
         return problem.exit_code
     except KeyboardInterrupt:
         print("sauvolanet: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does, and something may be left to do
         sys.stderr.close()
-        return 0
+        return 130
     except OSError as problem:
         if problem.errno not in _FULL:
             raise
         print(f"sauvolanet: cannot write the output: {problem.strerror}", file=sys.stderr)
         return OutputError.exit_code
+
+
+def _of_the_other_kind(problem: UnknownName, given: argparse.Namespace) -> UsageError:
+    """What to write where a model is named as a method, or a method as a model; else the problem itself."""
+    from .. import classic, net
+
+    others = {"method": ("model", net.shipped()), "model": ("method", classic.METHODS)}
+    kind, names = others.get(problem.kind, ("", ()))
+    options = [option for option in (kind, f"{kind}s") if hasattr(given, option)]  # as this command calls it
+    if problem.name not in names or not options:
+        return problem
+    return UsageError(f"{problem.name} is a {kind}: --{options[0]} {problem.name}")

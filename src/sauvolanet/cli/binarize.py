@@ -41,7 +41,12 @@ _OF_FILES = tuple(o for o in OPTIONS if o is not KEEP_GRAY)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="Files, folders, patterns, URLs, or '-'.")
-    parser.add_argument("-o", "--output", metavar="OUTPUT", help="Folder, file or URL; '-' if the only INPUT is '-'.")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUTPUT",
+        help="Folder, file or URL; '-' is standard output, and the default if the only INPUT is '-'.",
+    )
     what = parser.add_mutually_exclusive_group()
     model = f"A shipped model's name, or the path of a model (default {DEFAULT_MODEL})."
     what.add_argument("--model", metavar="NAME_OR_PATH", help=model)
@@ -212,7 +217,7 @@ def _report(rows: Generator[dict[str, Any]], progress: Progress, args: argparse.
         stopped = problem
         rows.close()
     except BrokenPipeError:  # nobody reads the rows any more, as behind `| head`: the same as Ctrl-C
-        forget_output()
+        forget_output(sys.stdout)
         stopped = KeyboardInterrupt()
         rows.close()
     bar.close()

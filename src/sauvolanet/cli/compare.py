@@ -9,14 +9,16 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..files.read import PAGE
 from ..options import CHANNEL, INVERT, STRENGTH
-from .options import add_option, given, keep_inputs, picture_format
+from .options import add_option, given, keep_inputs, one_page, picture_format
 
 _DEFAULT_METHODS = ("otsu", "sauvola", "isauvola", "wolf", "nick", "su", "gatos")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("page", metavar="PAGE", help="The page: any image file.")
+    parser.add_argument("file", metavar="FILE", help="The page: an image, TIFF or PDF.")
+    add_option(parser, PAGE)
     parser.add_argument(
         "-o", "--output", metavar="SHEET", required=True, help="The picture to write, such as sheet.png."
     )
@@ -37,11 +39,11 @@ def run(args: argparse.Namespace) -> int:
     from ..api import Binarizer
     from ..core.atomic import atomic
     from ..errors import BadData, UsageError
-    from ..score.datasets import PAPER_ABOVE, read_image, read_page
+    from ..score.datasets import PAPER_ABOVE, read_image
     from ..show.sheet import sheet
 
     target = picture_format(args.output)
-    keep_inputs((args.page, args.truth), (args.output,))
+    keep_inputs((args.file, args.truth), (args.output,))
     if not 16 <= args.width <= 10_000:
         raise UsageError(f"--width must be a whole number from 16 to 10000, not {args.width}")
     methods = list(_DEFAULT_METHODS if args.methods is None else args.methods)
@@ -56,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     for name in methods:
         ink_only = name in classic.METHODS and not classic.METHODS[name].surface  # strength needs a surface
         tools.append(Binarizer(method=name, **{n: v for n, v in options.items() if n != "strength" or not ink_only}))
-    page = read_page(Path(args.page), tools[0].options.channel)
+    page = one_page(args.file, args.page, tools[0])
     gray = page.gray
     truth = None
     if args.truth:
@@ -70,6 +72,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"{tool.name} …", file=sys.stderr)
         results[asked if tool.name in results else tool.name] = tool(page)  # two files may hold models of one name
     with atomic(args.output) as file:
-        sheet(gray, results, truth, title=Path(args.page).name, width=args.width).save(file, format=target)
+        sheet(gray, results, truth, title=Path(args.file).name, width=args.width).save(file, format=target)
     print(args.output)
     return 0

@@ -14,17 +14,18 @@ import json
 import sys
 from typing import Any
 
-from ..errors import SomeFailed, UsageError
+from ..errors import SomeFailed, UsageError, one_line
 from ..options import CHANNEL, ENLARGE, INVERT, VERB_OPTIONS
 from ..score.evaluation import evaluate
 from ..score.metrics import METRICS
-from .options import add_option, given, key_values
+from .options import Once, add_option, given, key_values
 
 _OPTIONS = tuple(option for option in VERB_OPTIONS if option not in (INVERT, CHANNEL, ENLARGE))
 _TAKEN = {*inspect.signature(evaluate).parameters, *(option.name for option in VERB_OPTIONS)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.register("action", None, Once)
     parser.add_argument("--data", required=True, metavar="DIR", help="The folder that holds the data sets.")
     parser.add_argument("--datasets", nargs="+", metavar="NAME", help="Sets or groups; without it all that DIR holds.")
     what = parser.add_mutually_exclusive_group()
@@ -61,6 +62,9 @@ def run(args: argparse.Namespace) -> int:
         _write_csv(result)
     else:
         print(table(result["datasets"]))
+    for row in result["pages"]:
+        for doubt in row.get("doubts", ()):
+            print(one_line(f"doubtful {row['dataset']} {row['page']}: {doubt}"), file=sys.stderr)
     failed = [row for row in result["pages"] if row["status"] == "failed"]
     for row in failed:
         print(f"sauvolanet: {row['error']}", file=sys.stderr)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..files.read import PAGE
 from ..options import CHANNEL, INVERT, QUALITY, STRENGTH
-from .options import add_option, given, keep_inputs, picture_format
+from .options import add_option, given, keep_inputs, one_page, picture_format
 
 _OPTIONS = (STRENGTH, INVERT, CHANNEL, QUALITY)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("page", metavar="PAGE", help="The page: any image file.")
+    parser.add_argument("file", metavar="FILE", help="The page: an image, TIFF or PDF.")
+    add_option(parser, PAGE)
     parser.add_argument(
         "-o", "--output", metavar="PICTURE", required=True, help="The picture to write, such as explained.png."
     )
@@ -28,21 +30,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
-    from ..api import explain
+    from ..api import Binarizer
     from ..core.atomic import atomic
     from ..errors import BadData
-    from ..score.datasets import PAPER_ABOVE, read_image, read_page
+    from ..score.datasets import PAPER_ABOVE, read_image
     from ..show.explanation import picture
 
-    keep_inputs((args.page, args.truth), (args.output, args.arrays))
-    page = read_page(Path(args.page), CHANNEL.parse(args.channel or CHANNEL.default))
+    keep_inputs((args.file, args.truth), (args.output, args.arrays))
+    target = picture_format(args.output)
+    tool = Binarizer(model=args.model, **given(args, _OPTIONS))
+    page = one_page(args.file, args.page, tool)
     truth = None
     if args.truth:
         truth = read_image(Path(args.truth)) <= PAPER_ABOVE
         if truth.shape != page.gray.shape:
             raise BadData(f"{args.truth}: the truth and the page differ in size")
-    target = picture_format(args.output)
-    result = explain(page, model=args.model, **given(args, _OPTIONS))
+    result = tool.explain(page)
     with atomic(args.output) as file:
         picture(result, truth).save(file, format=target)
     print(args.output)

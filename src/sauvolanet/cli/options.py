@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..options import Option
+
+if TYPE_CHECKING:
+    from ..api import Binarizer
+    from ..files.read import DecodedPage
 
 
 def add_option(parser: argparse.ArgumentParser, option: Option) -> None:
@@ -21,6 +26,22 @@ def add_option(parser: argparse.ArgumentParser, option: Option) -> None:
 def given(args: argparse.Namespace, options: tuple[Option, ...]) -> dict[str, Any]:
     """The options that were given, as text: whoever takes them checks them."""
     return {o.name: value for o in options if (value := getattr(args, o.name)) is not None}
+
+
+class Once(argparse.Action):
+    """An option that is given once: of several values all but the last would be lost in silence.
+
+    ``parser.register("action", None, Once)`` makes it what a parser takes where nothing else is said.
+    """
+
+    given = False
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any,
+                 option_string: str | None = None) -> None:  # fmt: skip
+        if self.given:
+            raise argparse.ArgumentError(self, "is given twice")
+        self.given = True
+        setattr(namespace, self.dest, values)
 
 
 def key_values(texts: list[str], flag: str) -> dict[str, str]:
@@ -41,6 +62,20 @@ def keep_inputs(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> 
     for output in filter(None, outputs):
         if any(same_file(output, input) for input in filter(None, inputs)):
             raise UsageError(f"{output} would replace an input; give another name")
+
+
+def one_page(file: str, number: str | None, tool: Binarizer) -> DecodedPage:
+    """A page of a file as ``tool`` wants it read; without a number it is the first, and a line tells of others."""
+    from ..files.convert import Conversion
+    from ..files.read import PAGE, index_of
+    from ..files.stores import open_input
+
+    wanted = PAGE.parse(number)
+    with open_input(file) as opened, Conversion(tool).open(opened, file) as document:
+        page = document.page(index_of(wanted or 1, document, file))
+        if wanted is None and len(document) > 1:
+            print(f"sauvolanet: page 1 of {len(document)}; --page shows another", file=sys.stderr)
+    return page
 
 
 def picture_format(path: str) -> str:

@@ -8,11 +8,24 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import IO
 
-from ..options import CHANNEL
+from ..errors import UsageError
+from ..options import CHANNEL, Option
 from .decode import START, kind_of, open_here
 from .document import DecodedPage, Document, Patience, sane_dpi
 
-__all__ = ["MULTI_PAGE", "SUFFIXES", "DecodedPage", "Document", "Patience", "open_document", "sane_dpi"]
+__all__ = [
+    "MULTI_PAGE",
+    "PAGE",
+    "SUFFIXES",
+    "DecodedPage",
+    "Document",
+    "Patience",
+    "index_of",
+    "open_document",
+    "sane_dpi",
+]
+
+PAGE = Option("page", int, None, 1, None, help="Only this page of a document, counted from 1.")
 
 # suffixes that are looked for in folders; a file that is named itself may have any suffix
 SUFFIXES = frozenset((
@@ -38,3 +51,10 @@ def open_document(file: IO[bytes], name: str, *, dpi: float, max_pixels: int, ti
     from .apart import open_apart
 
     return open_apart(file, name, patience or Patience(), dpi=dpi, max_pixels=max_pixels, times=times, channel=channel)
+
+
+def index_of(number: int, document: Document, name: str) -> int:
+    """The index of the page that `PAGE` asks for; a UsageError where the document has fewer."""
+    if number > len(document):
+        raise UsageError(f"{name} has no page {number}; its last is page {len(document)}")
+    return number - 1

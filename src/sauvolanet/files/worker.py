@@ -204,12 +204,14 @@ class Worker:
             raise ForeignOutput(f"{place} would replace its own input; give another folder with -o")
         if place in self.kept and self.folder.size(row["output"]) is not None:
             raise ForeignOutput(f"{place} is another input and is not replaced; give another folder with -o")
-        if self.settings.force or self.folder.size(row["output"]) is None:
+        if self.settings.force or (size := self.folder.size(row["output"])) is None:
             return []
         skipped = self._skipped(self._informed(task), row, row["pages"], pages)
         if not skipped:
             made = "" if self.folder.journal is None else " and was not made from this input with these options"
-            raise ForeignOutput(f"{place} exists{made}; --force replaces it")
+            ours = any(old.output_size == size for old in task.finished.values())
+            alone = "; delete it to have it alone made again" if ours else ""
+            raise ForeignOutput(f"{place} exists{made}; --force replaces it{alone}")
         return skipped
 
     def _informed(self, task: Task) -> Task:

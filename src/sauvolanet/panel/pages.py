@@ -100,10 +100,11 @@ def sources(data: str | Path, kinds: Iterable[str] | None = None, whole: bool = 
     held = datasets.held_out_pages()
     found: list[Source] = []
     for kind in dict.fromkeys(wanted):
+        for part in ("papers", "ink") if kind in compose.LOOKS else ("kinds",) if kind in KEPT else ("documents",):
+            if not (data / part).is_dir():
+                raise BadData(f"{data}: no folder '{part}', which the kind '{kind}' needs; the panel's data are documents, "
+                              "kinds, papers and ink; pages of your own are scored by 'sauvolanet evaluate'")  # fmt: skip
         if kind in compose.LOOKS:
-            for part in ("papers", "ink"):
-                if not (data / part).is_dir():
-                    raise BadData(f"{data}: no folder '{part}', which the kind '{kind}' is composed of")
             found += [Source(kind, f"{seed:02d}", data) for seed in range(PER_KIND)]
         elif kind in KEPT:
             of_kind = datasets.find(data / "kinds" / kind)

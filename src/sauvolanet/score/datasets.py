@@ -23,7 +23,7 @@ from typing import Any
 from ..core.arrays import Gray, Ink
 from ..errors import BadData, InputError, PageTooLarge, UnknownName, UnreadablePage
 from ..page.formats import open_image
-from ..page.gray import GrayPage, gray_page
+from ..page.gray import to_gray
 from . import weights as metric_weights
 from .metrics import Weights
 
@@ -264,18 +264,13 @@ def held_out_pages() -> set[tuple[str, str]]:
 
 def read_image(path: Path) -> Gray:
     """An image file as gray, (H, W) uint8, 0 black; what cannot be read is an InputError that names the file."""
-    return read_page(path, "gray").gray
-
-
-def read_page(path: Path, channel: str) -> GrayPage:
-    """The same with another channel of a colour image as its gray."""
     from PIL import Image
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with open_image(path) as image:
-                return gray_page(image, channel)
+                return to_gray(image)
     except FileNotFoundError:
         raise UnreadablePage(f"{path}: no such file") from None
     except IsADirectoryError:

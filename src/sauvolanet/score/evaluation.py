@@ -6,7 +6,8 @@ The result has the shape of ``sauvolanet evaluate --json``::
      "pages": [{"dataset": "DIBCO2011", "page": "H01", "input": "…", "status": "done", "error": null, "fm": …}, …]}
 
 An infinite psnr (a perfect page) is null and left out of the mean; psnr_n counts the pages in it. A page that cannot be
-scored has the status "failed" and an error, counts nowhere, and does not stop the others.
+scored has the status "failed" and an error, counts nowhere, and does not stop the others. One that looks wrong is scored
+and has "doubts", a list of texts.
 Pages are read as gray, whatever their colours, and never inverted.
 """
 
@@ -26,7 +27,7 @@ from ..core.arrays import Gray, Ink
 from ..core.bands import cores
 from ..errors import BadData, InputError, RunFailed, UnknownName, UsageError
 from ..pipeline import Selection
-from .datasets import Page, find, known_set, read_gray, read_image, read_truth, read_weights
+from .datasets import Page, doubts, find, known_set, read_gray, read_image, read_truth, read_weights
 from .metrics import METRICS, score
 
 Progress = Callable[[int, int], None]
@@ -193,7 +194,8 @@ def _row(page: Page, ink: Callable[[Page, Gray], Ink], metrics: Sequence[str] | 
         scores = score(ink(page, gray), truth, weights=weights, metrics=metrics)
     except InputError as problem:
         return row | {"status": "failed", "error": str(problem)}
-    return row | {"status": "done", "error": None} | scores
+    doubtful = doubts(page, float(truth.mean()))
+    return row | {"status": "done", "error": None} | ({"doubts": doubtful} if doubtful else {}) | scores
 
 
 def _result(rows: Iterable[dict[str, Any]], total: int, progress: Progress | None) -> dict[str, Any]:

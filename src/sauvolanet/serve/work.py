@@ -18,7 +18,7 @@ from .. import __version__, classic, net
 from ..api import Binarizer
 from ..errors import PageTooLarge, UnknownName, UsageError
 from ..files.convert import DPI, FORMAT, KEEP_GRAY, Conversion
-from ..files.read import Document, Patience
+from ..files.read import PAGE, Document, Patience, index_of
 from ..files.write import FORMATS
 from ..options import CHANNEL, DESPECKLE, INVERT, LINES, QUALITY, STRENGTH, VERB_OPTIONS, Option, validate
 from ..page.found import Found
@@ -31,7 +31,6 @@ from .limits import Limits
 if TYPE_CHECKING:
     from .upload import Upload
 
-PAGE = Option("page", int, None, 1, None, help="Only this page of a document, counted from 1.")
 SHAPES = (INVERT, CHANNEL, LINES, QUALITY, DPI, PAGE)  # options of both requests; /v1/explain has no others of its own
 BINARIZE = (STRENGTH, DESPECKLE, *SHAPES, FORMAT, KEEP_GRAY)
 MEDIA = {"png": "image/png", "tiff": "image/tiff", "pdf": "application/pdf"}
@@ -107,9 +106,7 @@ def _pages(document: Document, name: str, order: Order, limits: Limits) -> list[
     wanted = order[PAGE]
     if wanted is None:
         return list(range(len(document)))
-    if wanted > len(document):
-        raise UsageError(f"{name} has {len(document)} pages; there is no page {wanted}")
-    return [wanted - 1]
+    return [index_of(wanted, document, name)]
 
 
 def binarize_upload(upload: Upload, order: Order, limits: Limits, job: Job) -> Result:
