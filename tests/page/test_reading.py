@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from sauvolanet import Binarizer, net, synth
 from sauvolanet.errors import UsageError
 from sauvolanet.net.model import Model
 from sauvolanet.page import reading
-from sauvolanet.page.reading import PaperLevel, Reading, reading_from_json, usual_stroke
+from sauvolanet.page.reading import PaperLevel, Reading, enlarged, reading_from_json, usual_stroke
 
 
 def reader(**rules: float) -> Binarizer:
@@ -175,3 +176,11 @@ def test_rules_of_a_model_are_complete() -> None:
     assert reading_from_json(None) is None
     with pytest.raises(UsageError, match="missing or unknown keys: size"):
         reading_from_json({**rules, "size": 1})
+
+
+@pytest.mark.parametrize("shape", [(41, 60), (81, 121), (82, 119), (300, 61)])
+def test_an_enlarged_surface_is_pillows(shape: tuple[int, int], level: str) -> None:
+    surface = np.random.default_rng(3).random((41, 60), np.float32) * 255
+    made = enlarged(surface, shape)
+    assert np.allclose(made, Image.fromarray(surface).resize(shape[::-1], Image.Resampling.BILINEAR), atol=1e-3)
+    assert np.array_equal(made, enlarged(surface, shape, 2))

@@ -69,6 +69,33 @@ def even_numpy(pixels: npt.NDArray[np.uint8], ratio: Values, out: npt.NDArray[np
     out[:] = np.minimum(lit, np.float32(255), out=lit)  # the fraction is cut off
 
 
+def _between(span: slice, side: float, count: int) -> tuple[npt.NDArray[np.int64], Values]:
+    """Of cells that are ``side`` pixels wide: the one whose centre lies before each pixel of a span, and how near the pixel
+    is to the next one, 0 … 1."""
+    at = np.clip((np.arange(span.start, span.stop) + 0.5) / side - 0.5, 0, count - 1)
+    first = np.floor(at).astype(np.int64)
+    return first, (at - first).astype(np.float32)
+
+
+def enlarged(surface: Surface, shape: tuple[int, int], threads: int | None = 1) -> Surface:
+    """The surface at a larger size: linear between the centres of its pixels, so it stays between its neighbours."""
+    made = np.empty(shape, np.float32)
+    padded = np.pad(surface, ((0, 1), (0, 1)), mode="edge")
+    rows, columns = (large / small for large, small in zip(shape, surface.shape, strict=True))
+    across = _between(slice(0, shape[1]), columns, surface.shape[1])
+    kernels = native()
+
+    def band(first: int, last: int) -> None:
+        place = Place(padded, *_between(slice(first, last), rows, surface.shape[0]), *across)
+        if kernels is None:
+            made[first:last] = ratio_numpy(*place)
+        else:
+            kernels.light(*place, made[first:last])
+
+    run_bands(shape[0], threads, band)
+    return made
+
+
 @dataclass(frozen=True)
 class PaperLevel:
     """How light the paper is, place by place: levels at the centres of square cells, linear in between."""
@@ -124,14 +151,8 @@ class PaperLevel:
         return np.pad(np.ascontiguousarray(self.levels) / np.float32(self.white), ((0, 1), (0, 1)), mode="edge")
 
     def _place(self, region: Region) -> Place:
-        down, right = (self._between(span, count) for span, count in zip(region, self.levels.shape, strict=True))
+        down, right = (_between(span, self.side, count) for span, count in zip(region, self.levels.shape, strict=True))
         return Place(self._shares, *down, *right)
-
-    def _between(self, span: slice, count: int) -> tuple[npt.NDArray[np.int64], Values]:
-        """The cell whose centre lies before each pixel of a span, and how near the pixel is to the next one, 0 … 1."""
-        at = np.clip((np.arange(span.start, span.stop) + 0.5) / self.side - 0.5, 0, count - 1)
-        first = np.floor(at).astype(np.int64)
-        return first, (at - first).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -155,7 +176,7 @@ class Read:
             whole = np.empty(self.gray.shape, np.float32)
             for core, part in tiles:
                 whole[core] = part
-            whole = np.array(resized(whole, self.shape))  # its own memory, which is written below
+            whole = enlarged(whole, self.shape, threads)
             tiles = [((slice(a, min(a + _ROWS, len(whole))), slice(0, self.shape[1])), whole[a : a + _ROWS])
                      for a in range(0, len(whole), _ROWS)]  # fmt: skip
         for core, part in tiles:
