@@ -46,8 +46,8 @@ def test_strength_is_shown() -> None:
 
 
 def test_specks_are_dropped() -> None:
-    result = explain(GRAY, despeckle=20)
-    assert np.array_equal(result.ink, binarize(GRAY, despeckle=20))
+    result = explain(GRAY, model="original", despeckle=20)
+    assert np.array_equal(result.ink, binarize(GRAY, model="original", despeckle=20))
     assert (result.ink != (result.gray < result.threshold)).any()
 
 

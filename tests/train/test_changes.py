@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 from sauvolanet.errors import UsageError
 from sauvolanet.net.view import View
 from sauvolanet.synth import page
-from sauvolanet.train.changes import SHARES, faded, on_paper, turned
+from sauvolanet.train.changes import SHARES, faded, on_paper, turned, with_rules
 from sauvolanet.train.patches import Patches, TrainingPage
 from sauvolanet.train.settings import Settings
 from sauvolanet.train.surroundings import disturbed
@@ -68,6 +68,19 @@ def test_other_paper_is_paler_than_the_ink() -> None:
         assert np.percentile(made, 0.5) >= 200 * (1 - 0.6 * 0.5) - 1
     plain = np.full((480, 640), SHARES, np.uint8)
     assert np.array_equal(on_paper(np.random.default_rng(0), gray, plain, 0.5), gray)
+
+
+def test_rules_are_straight_ink_as_dark_as_the_pages_own() -> None:
+    gray, truth = np.full((120, 150), 200, np.uint8), np.zeros((120, 150), bool)
+    truth[50:60, 40:50] = True
+    gray[truth] = 80
+    for seed in SEEDS:
+        made, ink = with_rules(np.random.default_rng(seed), gray, truth, np.float32(200), 0.6)
+        new = ink & ~truth
+        assert ink[truth].all() and (made <= gray).all() and made[new].max() < 200
+        full = made[new] <= 200 * (1 - 0.6 * 0.85) + 1
+        assert full.mean() > 0.4 and made[new].min() >= 200 * (1 - 0.6 * 1.15) - 1
+        assert new.any(0).mean() > 0.5 or new.any(1).mean() > 0.5 or new.sum() < 150  # long, or short ones alone
 
 
 def test_patches_need_papers_to_lie_on(tiny: Settings) -> None:

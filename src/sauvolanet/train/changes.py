@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from ..core.arrays import Gray
 from ..page.numbers import PageNumbers
@@ -59,6 +59,28 @@ def on_paper(rng: np.random.Generator, gray: Gray, paper: npt.NDArray[np.uint8],
     depth *= np.float32(min(contrast * rng.uniform(0.1, 0.6) / deepest, 1))
     made: Gray = np.rint(np.clip(gray * (1 - depth), 0, 255)).astype(np.uint8)
     return made
+
+
+def with_rules(rng: np.random.Generator, gray: Gray, target: np.ndarray, white: np.float32,
+               contrast: float) -> tuple[Gray, np.ndarray]:  # fmt: skip
+    """Rules of a form or table, straight and as dark as the page's ink: they are ink.
+
+    white : the gray of the paper. contrast : of the page's ink.
+    """
+    height, width = gray.shape
+    picture = Image.new("L", (2 * width, 2 * height))
+    pen = ImageDraw.Draw(picture)
+    for _ in range(int(rng.integers(1, 5))):
+        upright = rng.random() < 0.4
+        along, across = (2 * height, 2 * width) if upright else (2 * width, 2 * height)
+        at, slope = rng.uniform(0, across), rng.uniform(-0.02, 0.02)
+        first, last = (0.0, float(along)) if rng.random() < 0.6 else sorted(rng.uniform(0, along, 2))
+        ends = [(first, at + slope * first), (last, at + slope * last)]
+        pen.line([(y, x) for x, y in ends] if upright else ends, 255, max(round(2 * np.exp(rng.uniform(0.2, 1.5))), 2))
+    coverage = np.asarray(picture.resize((width, height), Image.Resampling.BOX), np.float32) / 255
+    dark = white * np.float32(max(1 - contrast * rng.uniform(0.85, 1.15), 0))
+    ruled = np.rint(np.minimum(gray, gray * (1 - coverage) + dark * coverage)).astype(np.uint8)
+    return ruled, np.where(coverage >= 0.5, True, target)
 
 
 def with_border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int,
