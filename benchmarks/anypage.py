@@ -1,4 +1,4 @@
-"""What a model does with pages that the sets do not show: text in a shadow, strength, and what the reading costs.
+"""What a model does with pages that the sets do not show: text in a shadow, rules, strength, and what the reading costs.
 
     python benchmarks/anypage.py --data DIR                            # the default model; about three minutes
     python benchmarks/anypage.py --data DIR --model runs/new/model.npz
@@ -100,6 +100,28 @@ def strength(pages: Sequence[Scan], binarize: Callable[[object, float], Ink]) ->
     ]
 
 
+def ruled(gray: Gray, ink: Ink) -> tuple[Gray, Ink]:
+    """The page with rules of two to four pixels, as dark as its usual ink, and where they lie on paper."""
+    height, width = gray.shape
+    rule = np.zeros(gray.shape, bool)
+    for i, top in enumerate(range(60, height - 60, 170)):
+        rule[top : top + 2 + i % 3, 50 : width - 50] = True
+    for left in (120, width // 2):
+        rule[60 : height - 60, left : left + 2] = True
+    made = np.where(rule, np.minimum(gray, np.uint8(np.median(gray[ink]))), gray)
+    return made, rule & ~ink
+
+
+def rules(pages: Mapping[str, Gray], binarize: Callable[[Gray], Ink]) -> list[Line]:
+    kept = {}
+    for name, gray in pages.items():
+        drawn, alone = ruled(gray, Binarizer(method="sauvola", threads=1)(gray))
+        kept[name] = float(binarize(drawn)[alone].mean())
+    least = min(kept, key=lambda name: kept[name])
+    return [(f"rules of forms, drawn as dark as the ink, that are ink, mean of {len(kept)} pages",
+             f"{100 * statistics.mean(kept.values()):.0f} %; least {100 * kept[least]:.0f} %, {least}", "")]  # fmt: skip
+
+
 def seconds(run: Sequence[Callable[[Gray], Ink]], gray: Gray, rounds: int) -> list[float]:
     """Median processor time of each, interleaved, after one round that does not count."""
     times: list[list[float]] = [[] for _ in run]
@@ -173,6 +195,7 @@ def main() -> None:
     by_strength = {s: Binarizer(model=model, strength=s, threads=1) for s in STRENGTHS}
     lines = [
         *shadow(flat, by_strength[0.0]),
+        *rules(flat, by_strength[0.0]),
         *strength(listed, lambda image, s: by_strength[s](image)),
         *cost(flat, model, args.rounds),
     ]

@@ -77,3 +77,14 @@ def test_every_run_is_timed_alike(anypage: ModuleType) -> None:
     runs = [lambda gray: done.append("a"), lambda gray: done.append("b")]
     assert len(anypage.seconds(runs, bars(), 2)) == 2
     assert done == ["a", "b"] * 3
+
+
+def test_rules_lie_on_paper_as_dark_as_the_ink(anypage: ModuleType) -> None:
+    gray = np.full((300, 400), 200, np.uint8)
+    gray[100:140, 100:300] = 70
+    ink = gray < 128
+    made, alone = anypage.ruled(gray, ink)
+    assert np.array_equal(made < 128, ink | alone) and set(np.unique(made[alone])) == {70}
+    assert alone[60:62, 50:350].all() and alone[62:230, 120:122][~ink[62:230, 120:122]].all()
+    (line,) = anypage.rules({"a": gray}, lambda page: page < 128)
+    assert line[1] == "100 %; least 100 %, a"
