@@ -12,7 +12,7 @@ from sauvolanet.core.kernels import levels, native
 from sauvolanet.errors import BadModel
 from sauvolanet.net import Model, load, shipped
 from sauvolanet.net.architecture import Architecture, Convolution
-from sauvolanet.net.eight import Layer8, Network8, convolve8_numpy, following, quantise_numpy, scale_of
+from sauvolanet.net.eight import FIRST, Layer8, Network8, convolve8_numpy, following, parts_of, quantise_numpy, scale_of
 from sauvolanet.net.inputs import PageInputs, features_numpy
 from sauvolanet.net.model import save
 from sauvolanet.net.quantise import quantised
@@ -28,14 +28,15 @@ SEEING = Architecture(kind="u", widths=((8, 8), (24,)), dilations=((1, 1), (2,))
 GRAY, _ = page(3, kind="letter", height=150, width=190)
 
 
-def layer_of(inputs: int, outputs: int, side: int, dilation: int, seed: int = 0, follows: bool = True) -> Layer8:
+def layer_of(inputs: int, outputs: int, side: int, dilation: int, seed: int = 0, follows: bool = True,
+             name: str = "some") -> Layer8:  # fmt: skip
     rng = np.random.default_rng(seed)
-    layer = Convolution("some", inputs, outputs, side, dilation, follows, 1)
+    layer = Convolution(name, inputs, outputs, side, dilation, follows, 1)
     weights = {
-        "some.weight": rng.normal(0, 1, layer.shape).astype(np.float32),
-        "some.bias": rng.normal(0, 3, outputs).astype(np.float32),
-        "some.low": -rng.random(inputs, np.float32) * (rng.random(inputs) < 0.5),
-        "some.high": rng.random(inputs, np.float32) * 3 + 0.1,
+        f"{name}.weight": rng.normal(0, 1, layer.shape).astype(np.float32),
+        f"{name}.bias": rng.normal(0, 3, outputs).astype(np.float32),
+        f"{name}.low": -rng.random(inputs, np.float32) * (rng.random(inputs) < 0.5),
+        f"{name}.high": rng.random(inputs, np.float32) * 3 + 0.1,
     }
     return Layer8.of(layer, weights, rng.random(outputs, np.float32) * 9 + 1 if follows else None)
 
@@ -58,6 +59,19 @@ def test_a_convolution_worked_out_by_hand() -> None:
     assert found == pytest.approx(np.full((2, 2), 8 / 63.5 + 0.25), abs=1e-6)
 
 
+def test_finer_weights_worked_out_by_hand() -> None:
+    """The largest weight is 127 · 128 steps; 0.01 of it, 162.56 steps, is 163: once 128 and 35."""
+    weights = {f"{FIRST}.weight": np.array([1, 0.01], np.float32).reshape(1, 2, 1, 1),
+               f"{FIRST}.bias": np.zeros(1, np.float32), f"{FIRST}.low": np.zeros(2, np.float32),
+               f"{FIRST}.high": np.ones(2, np.float32)}  # fmt: skip
+    layer = Layer8.of(Convolution(FIRST, 2, 1, 1, 1, False, 1), weights, None)
+    assert layer.weight[0, :2, 0, 0].tolist() == [127 * 128, 163]
+    assert [part[0, :2, 0, 0].tolist() for part in parts_of(layer.weight)] == [[127, 1], [0, 35]]
+    x = np.array([[[100, 50]]], np.uint8)
+    expected = np.float32(127 * 128 * 100 + 163 * 50) * layer.times[0]
+    assert convolve8_numpy(x, layer)[0, 0, 0] == expected == pytest.approx((100 + 0.5) / 127, abs=1e-4)
+
+
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 5), (9, 13), (3, 64), (5, 301)])
 @pytest.mark.parametrize(
     ("inputs", "outputs", "side", "dilation"),
@@ -69,8 +83,8 @@ def test_the_convolution_is_exact(
     kernels, reach = native(), side // 2 * dilation
     assert kernels is not None
     rng = np.random.default_rng(width)
-    for follows in (True, False):
-        layer = layer_of(inputs, outputs, side, dilation, height, follows)
+    for follows, name in ((True, "some"), (False, "some"), (True, FIRST), (False, FIRST)):
+        layer = layer_of(inputs, outputs, side, dilation, height, follows, name)
         x = rng.integers(0, 128, (height, width, len(layer.gain)), np.uint8)
         truth = convolve8_numpy(x, layer)
         framed = np.empty((height + 2 * reach, width + 2 * reach, x.shape[2]), np.uint8)

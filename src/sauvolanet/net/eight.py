@@ -6,6 +6,9 @@ depend on the processor. `net/quantise.py` makes such a model of one in single p
 
     byte = ⌊min(max(x · gain + zero, 0), 127) + ½⌋        zero: the byte of 0, beyond the page too
     y = Σ weight · (byte − zero) · times + bias           y ≥ 0, and a byte of the next convolution, where it is normalised
+
+The first convolution has weights of 14 bits, 128 times one weight plus another: it reads gray and means, which are nearly
+the same all over flat paper, so what rounding does to its weights does not even out but makes strokes heavier or lighter.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from .run import Network, Norms, Tile, TileResult, groups
 
 Bytes = npt.NDArray[np.uint8]
 
+FIRST = "down0.0"  # the convolution with finer weights
+FINER = 128  # steps of such a weight for one of the others
 _MOST = 127  # of a byte, and of a weight
 _LEAST = 1e-3  # range of a channel that is nearly always 0
 _SMALL = 20_000_000  # products and sums that one thread has done before another has begun
@@ -41,8 +46,8 @@ class Layer8:
     gain: Array  # of its inputs, see the module's text
     zero: Array
     weight: Array  # (outputs, inputs, side, side), whole numbers
-    packed: npt.NDArray[np.int8]
-    start: npt.NDArray[np.int32]  # of the sums, minus what bytes of 0 add
+    packed: npt.NDArray[np.int8]  # finer weights: the first of each, then the second
+    start: npt.NDArray[np.int32]  # of the sums, minus what bytes of 0 add, likewise
     times: Array  # of its outputs
     bias: Array
     next_gain: Array | None  # the same of those that become bytes of the next convolution
@@ -52,7 +57,8 @@ class Layer8:
         gain, zero = scale_of(weights[f"{layer.name}.low"], weights[f"{layer.name}.high"])
         weight = weights[f"{layer.name}.weight"] / gain[:, None, None]
         largest = np.abs(weight).max((1, 2, 3))
-        times = (np.where(largest > 0, largest, 1) / _MOST).astype(np.float32)
+        finer = FINER if layer.name == FIRST else 1
+        times = (np.where(largest > 0, largest, 1) / (_MOST * finer)).astype(np.float32)
         weight = np.rint(weight / times[:, None, None, None]).astype(np.float32)
         bias = weights[f"{layer.name}.bias"]
         if next_gain is not None:
@@ -60,9 +66,11 @@ class Layer8:
         more, behind = -layer.inputs % 4, -layer.outputs % 8
         weight = np.pad(weight, ((0, behind), (0, more), (0, 0), (0, 0)))
         gain, zero = (np.pad(values, (0, more)) for values in (gain, zero))
-        start = -(weight * zero[:, None, None]).sum((1, 2, 3))
+        parts = parts_of(weight)
+        packed = np.concatenate([pack(part) for part in parts])
+        start = np.concatenate([-(part * zero[:, None, None]).sum((1, 2, 3)) for part in parts]).astype(np.int32)
         times, bias = (np.pad(values, (0, behind)).astype(np.float32) for values in (times, bias))
-        return cls(layer, gain, zero, weight, pack(weight), start.astype(np.int32), times, bias, next_gain)
+        return cls(layer, gain, zero, weight, packed, start, times, bias, next_gain)
 
 
 def fits(arch: Architecture) -> bool:
@@ -75,6 +83,14 @@ def scale_of(low: Array, high: Array) -> tuple[Array, Array]:
     low, high = np.minimum(low, 0), np.maximum(high, np.float32(_LEAST))
     gain = (_MOST / (high - low)).astype(np.float32)
     return gain, np.rint(-low * gain).astype(np.float32)
+
+
+def parts_of(weight: Array) -> list[Array]:
+    """Whole numbers −127 … 127 that the weights are: themselves, or two, the first of which counts 128 times."""
+    if np.abs(weight).max(initial=0) <= _MOST:
+        return [weight]
+    first = np.rint(weight / FINER)
+    return [first, weight - FINER * first]
 
 
 def pack(weight: Array) -> npt.NDArray[np.int8]:
@@ -121,12 +137,15 @@ def convolve8_numpy(x: Bytes, layer: Layer8) -> Array:
     reach, dilation = layer.layer.side // 2 * layer.layer.dilation, layer.layer.dilation
     height, width, channels = x.shape
     whole = np.pad(x - layer.zero[:channels], ((reach, reach), (reach, reach), (0, 0)))
-    sums = np.zeros((height, width, len(layer.bias)), np.float32)  # whole numbers below 2²⁴: exact
-    for a in range(layer.layer.side):
-        for b in range(layer.layer.side):
-            part = whole[a * dilation : a * dilation + height, b * dilation : b * dilation + width]
-            sums += part @ layer.weight[:, :channels, a, b].T
-    return sums * layer.times + layer.bias
+    total = np.zeros((height, width, len(layer.bias)), np.float32)
+    for weight in parts_of(layer.weight):
+        sums = np.zeros_like(total)  # whole numbers below 2²⁴: exact
+        for a in range(layer.layer.side):
+            for b in range(layer.layer.side):
+                part = whole[a * dilation : a * dilation + height, b * dilation : b * dilation + width]
+                sums += part @ weight[:, :channels, a, b].T
+        total = total * np.float32(FINER) + sums
+    return total * layer.times + layer.bias
 
 
 @dataclass(frozen=True)

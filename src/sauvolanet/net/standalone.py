@@ -25,7 +25,7 @@ from ..errors import MissingExtra, RunFailed
 from ..page.numbers import PageNumbers
 from . import page_graph
 from .architecture import VIEW_CELL, Convolution
-from .eight import Layer8, Network8
+from .eight import FINER, Layer8, Network8, parts_of
 from .graph import Graph
 from .inputs import MINIMUM_VARIANCE, habit_features
 from .model import Model
@@ -210,13 +210,20 @@ def _convolution8(graph: Graph, eight: Layer8, x: str) -> str:
     def rounded(x: str) -> str:
         return node("Floor", node("Add", node("Clip", x, constant(0), constant(127)), constant(0.5)))
 
+    def convolved(x: str, part: Any, name: str) -> str:
+        weight = constant(part[: layer.outputs, : layer.inputs], name=name)
+        pad = layer.side // 2 * layer.dilation
+        made = node("Conv", x, weight, dilations=[layer.dilation] * 2, pads=[pad] * 4, kernel_shape=[layer.side] * 2)
+        # rounding changes nothing, and keeps engines from drawing the next numbers into the weights
+        return node("Round", made)
+
     gain, zero = each(eight.gain, layer.inputs), each(eight.zero, layer.inputs)
-    x = node("Sub", rounded(node("Add", node("Mul", x, gain), zero)), zero)
-    weight = constant(eight.weight[: layer.outputs, : layer.inputs], name=f"{layer.name}.weight")
-    pad = layer.side // 2 * layer.dilation
-    x = node("Conv", x, weight, dilations=[layer.dilation] * 2, pads=[pad] * 4, kernel_shape=[layer.side] * 2)
-    # rounding changes nothing, and keeps engines from drawing the next numbers into the weights
-    x = node("Mul", node("Round", x), each(eight.times, layer.outputs))
+    given = node("Sub", rounded(node("Add", node("Mul", x, gain), zero)), zero)
+    first, *finer = parts_of(eight.weight)
+    x = convolved(given, first, f"{layer.name}.weight")
+    for part in finer:
+        x = node("Add", node("Mul", x, constant(FINER)), convolved(given, part, f"{layer.name}.finer"))
+    x = node("Mul", x, each(eight.times, layer.outputs))
     x = node("Add", x, each(eight.bias, layer.outputs))
     return x if eight.next_gain is None else node("Mul", rounded(x), each(1 / eight.next_gain, layer.outputs))
 

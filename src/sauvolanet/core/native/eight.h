@@ -1,6 +1,9 @@
 // Convolutions of bytes, row by row: activations 0 … 127, weights −127 … 127, exact sums, so every processor gives the same
 // numbers.
 //
+// Where weights are finer than that, they are 128 times one weight plus another: sums of the first, times 128, go on with the
+// second.
+//
 // An activation of 7 bits times a weight of 8, two of them summed, fits into 16 bits: AVX2 needs no saturation. What the
 // numbers mean is in net/eight.py.
 
@@ -17,7 +20,7 @@ namespace sauvolanet::LEVEL {
 using Byte = std::uint8_t;
 using Weight = std::int8_t;
 
-// Sums of 8 or 16 outputs; `dot` adds four products to each.
+// Sums of 8 or 16 outputs; `dot` adds four products to each, `go_on` takes them 128 times.
 //
 // w : the weights of four inputs of each output. x : these inputs, `four`, taken from memory once for all outputs.
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
@@ -44,6 +47,12 @@ inline void dot(Eight &sums, Four x, const Weight *w) {
     add_products(sums, x, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w)));
 }
 inline void dot(Sixteen &sums, Four x, const Weight *w) { add_products(sums, x, _mm512_loadu_si512(w)); }
+inline void go_on(Eight &sums, const std::int32_t *from) {
+    sums = _mm256_add_epi32(_mm256_slli_epi32(sums, 7), _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)));
+}
+inline void go_on(Sixteen &sums, const std::int32_t *from) {
+    sums = _mm512_add_epi32(_mm512_maskz_slli_epi32(ALL_16, sums, 7), _mm512_loadu_si512(from));
+}
 
 #elif defined(__AVX2__)
 
@@ -61,6 +70,9 @@ inline void dot(Eight &sums, Four x, const Weight *w) {
     const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w));
     const __m256i pairs = _mm256_maddubs_epi16(x, weights);
     sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+inline void go_on(Eight &sums, const std::int32_t *from) {
+    sums = _mm256_add_epi32(_mm256_slli_epi32(sums, 7), _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)));
 }
 
 #else
@@ -83,6 +95,9 @@ inline void dot(Eight &sums, Four x, const Weight *w) {
     for (int o = 0; o < 8; o++)
         for (int i = 0; i < 4; i++) sums.of[o] += std::int32_t(x.of[i]) * std::int32_t(w[4 * o + i]);
 }
+inline void go_on(Eight &sums, const std::int32_t *from) {
+    for (int o = 0; o < 8; o++) sums.of[o] = sums.of[o] * 128 + from[o];
+}
 
 #endif
 
@@ -91,8 +106,8 @@ struct Group8 {  // of outputs
     int count;
     Index run;           // inputs of a tap
     Index inputs, step;  // from pixel to pixel
-    const Weight *w;
-    const std::int32_t *start;
+    const Weight *w, *finer;  // the second of the two weights, or none
+    const std::int32_t *start, *finer_start;
     const float *gain, *bias;
 };
 
@@ -135,20 +150,33 @@ template <int pixels, int eights, class Number> static void convolve_block(const
 #pragma GCC unroll 3
         for (int v = 0; v < rest; v++) begin(b[p][v], group.start + 16 * sixteens + 8 * v);
     }
-    const Weight *w = group.w;
-    for (int t = 0; t < group.count; t++) {
-        const Byte *at = x + group.taps[t];
-        for (Index c = 0; c < group.run; c += 4, w += 32 * eights) {
+    const auto add = [&](const Weight *w) {
+        for (int t = 0; t < group.count; t++) {
+            const Byte *at = x + group.taps[t];
+            for (Index c = 0; c < group.run; c += 4, w += 32 * eights) {
 #pragma GCC unroll 12
-            for (int p = 0; p < pixels; p++) {
-                const Four x4 = four(at + p * group.inputs + c);
+                for (int p = 0; p < pixels; p++) {
+                    const Four x4 = four(at + p * group.inputs + c);
 #if defined(SAUVOLANET_SIXTEEN)
-                for (int v = 0; v < sixteens; v++) dot(a[p][v], x4, w + 64 * v);
+                    for (int v = 0; v < sixteens; v++) dot(a[p][v], x4, w + 64 * v);
 #endif
 #pragma GCC unroll 3
-                for (int v = 0; v < rest; v++) dot(b[p][v], x4, w + 64 * sixteens + 32 * v);
+                    for (int v = 0; v < rest; v++) dot(b[p][v], x4, w + 64 * sixteens + 32 * v);
+                }
             }
         }
+    };
+    add(group.w);
+    if (group.finer) {
+#pragma GCC unroll 12
+        for (int p = 0; p < pixels; p++) {
+#if defined(SAUVOLANET_SIXTEEN)
+            for (int v = 0; v < sixteens; v++) go_on(a[p][v], group.finer_start + 16 * v);
+#endif
+#pragma GCC unroll 3
+            for (int v = 0; v < rest; v++) go_on(b[p][v], group.finer_start + 16 * sixteens + 8 * v);
+        }
+        add(group.finer);
     }
 #if defined(SAUVOLANET_SIXTEEN)
     for (int v = 0; v < sixteens; v++) {
@@ -184,28 +212,38 @@ inline std::vector<Weight> paired(const Weight *w, Index size, Index inputs) {
 
 template <int pixels, class Number> static void convolve_pairs(const Group8 &group, const Byte *x, Number *y) {
     const Index groups = group.run / 4;
-    const Weight *w = group.w;
     Sixteen sums[pixels];
+    const auto starts = [](const std::int32_t *from) {
+        return _mm512_maskz_cvtepu32_epi64(ALL, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)));
+    };
 #pragma GCC unroll 12
-    for (int p = 0; p < pixels; p++)
-        sums[p] = _mm512_maskz_cvtepu32_epi64(ALL, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(group.start)));
-    for (int t = 0; t < group.count; t++) {
-        const Byte *at = x + group.taps[t];
-        for (Index g = 0; g + 1 < groups; g += 2, w += 64) {
+    for (int p = 0; p < pixels; p++) sums[p] = starts(group.start);
+    const auto add = [&](const Weight *w) {
+        for (int t = 0; t < group.count; t++) {
+            const Byte *at = x + group.taps[t];
+            for (Index g = 0; g + 1 < groups; g += 2, w += 64) {
+                const Sixteen weights = _mm512_loadu_si512(w);
+#pragma GCC unroll 12
+                for (int p = 0; p < pixels; p++) {
+                    const auto *eight = reinterpret_cast<const __m128i *>(at + p * group.inputs + 4 * g);
+                    add_products(sums[p], _mm512_maskz_broadcastq_epi64(ALL, _mm_loadl_epi64(eight)), weights);
+                }
+            }
+            if (groups % 2 == 0) continue;
             const Sixteen weights = _mm512_loadu_si512(w);
 #pragma GCC unroll 12
             for (int p = 0; p < pixels; p++) {
-                const auto *eight = reinterpret_cast<const __m128i *>(at + p * group.inputs + 4 * g);
-                add_products(sums[p], _mm512_maskz_broadcastq_epi64(ALL, _mm_loadl_epi64(eight)), weights);
+                add_products(sums[p], four(at + p * group.inputs + 4 * (groups - 1)), weights);
             }
+            w += 64;
         }
-        if (groups % 2 == 0) continue;
-        const Sixteen weights = _mm512_loadu_si512(w);
+    };
+    add(group.w);
+    if (group.finer) {
 #pragma GCC unroll 12
-        for (int p = 0; p < pixels; p++) {
-            add_products(sums[p], four(at + p * group.inputs + 4 * (groups - 1)), weights);
-        }
-        w += 64;
+        for (int p = 0; p < pixels; p++)
+            sums[p] = _mm512_add_epi32(_mm512_maskz_slli_epi32(ALL_16, sums[p], 7), starts(group.finer_start));
+        add(group.finer);
     }
     const Sixteen first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const Sixteen second = _mm512_add_epi32(first, _mm512_set1_epi32(1));
@@ -222,38 +260,44 @@ template <int pixels, class Number> static void convolve_pairs(const Group8 &gro
 
 #endif
 
-// A convolution of bytes; w : see `pack` in net/eight.py. size : 1 or 3.
+// A convolution of bytes; w : see `pack` in net/eight.py. size : 1 or 3. Finer weights, and what their sums start with, lie behind
+// the others.
 struct Bytewise {
     View<const Weight, 1> w;
     View<const std::int32_t, 1> start;
     View<const float, 1> gain, bias;
     Index inputs, size, dilation;
-    std::vector<Weight> two;  // its weights in pairs, where that is the way
+    Index outputs;
+    bool finer;
+    std::vector<Weight> two, finer_two;  // its weights in pairs, where that is the way
 
     Bytewise(View<const Weight, 1> w, View<const std::int32_t, 1> start, View<const float, 1> gain, View<const float, 1> bias,
              Index size, Index dilation)
         : w(w), start(start), gain(gain), bias(bias), inputs(w.shape[0] / (start.shape[0] * size * size)), size(size),
-          dilation(size == 1 ? 1 : dilation) {
+          dilation(size == 1 ? 1 : dilation), outputs(bias.shape[0]), finer(start.shape[0] > outputs) {
 #if defined(SAUVOLANET_SIXTEEN)
-        if (start.shape[0] == 8 && this->dilation == 1) two = paired(w.data, size, inputs);
+        if (outputs != 8 || this->dilation != 1) return;
+        two = paired(w.data, size, inputs);
+        if (finer) finer_two = paired(w.data + 8 * size * size * inputs, size, inputs);
 #endif
     }
 
     // A row of outputs, `step` numbers from pixel to pixel. x : the first input. rows : where the inputs of each row of
     // taps lie from it.
     template <class Number> void row(const Byte *x, const Index *rows, Index width, Number *y, Index step) const {
-        for (Index output = 0; output < start.shape[0];) {
-            const Index many = output == 0 && start.shape[0] % 16 ? std::min<Index>(start.shape[0], 24) : 16;
-            Group8 group = {{}, 0, dilation == 1 ? size * inputs : inputs, inputs, step,
-                            w.data + output * size * size * inputs, start.data + output, gain.data + output,
-                            bias.data + output};
+        for (Index output = 0; output < outputs;) {
+            const Index many = output == 0 && outputs % 16 ? std::min<Index>(outputs, 24) : 16;
+            const Weight *weights = w.data + output * size * size * inputs;
+            Group8 group = {{}, 0, dilation == 1 ? size * inputs : inputs, inputs, step, weights,
+                            finer ? weights + outputs * size * size * inputs : nullptr, start.data + output,
+                            finer ? start.data + outputs + output : nullptr, gain.data + output, bias.data + output};
             for (Index a = 0; a < size; a++)
                 for (Index b = 0; b < size * inputs; b += group.run) group.taps[group.count++] = rows[a] + b * dilation;
             Number *to = y + output;
             output += many;
 #if defined(SAUVOLANET_SIXTEEN)
             if (!two.empty() && step == 8) {
-                group.w = two.data();
+                group.w = two.data(), group.finer = finer ? finer_two.data() : nullptr;
                 by_blocks<12>(0, width, [&](Index at, auto pixels) {
                     convolve_pairs<pixels>(group, x + at * inputs, to + at * step);
                 });

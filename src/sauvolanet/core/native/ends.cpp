@@ -166,7 +166,7 @@ static void thresholds8(View<const std::uint8_t, 2> gray, View<const Index, 1> w
     const Scaled scaled = {low, scale, floor};
     const Index many = windows.shape[0], choices = many + constants.shape[0], height = gray.shape[0];
     const Bytewise head(w0, start0, gain0, bias0, 1, 1), one(w1, start1, gain1, bias1, 3, 1), two(w2, start2, gain2, bias2, 3, 1);
-    const Index inputs = one.inputs, hidden = two.inputs, outputs = start0.shape[0];
+    const Index inputs = one.inputs, hidden = two.inputs, outputs = head.outputs;
     each_strip(gray, windows, left, threshold.shape[1], std::max<Index>(y0 - 2, 0), [&](auto strip, Index from, Index columns) {
         // three rows of each, used in turn, and one of what lies beyond the page
         const Index count = strip.last - strip.first, pitch = static_cast<Index>(room(count)), begin = strip.left + strip.first;
@@ -216,7 +216,7 @@ static void thresholds8(View<const std::uint8_t, 2> gray, View<const Index, 1> w
         };
         const auto convolved = [&](const Bytewise &layer, const std::vector<Byte> &given, Index wide_row, Index y, auto *to) {
             const Index rows[] = {slot(y - 1) * wide_row, slot(y) * wide_row, slot(y + 1) * wide_row};
-            layer.row(given.data(), rows, count, to, layer.start.shape[0]);
+            layer.row(given.data(), rows, count, to, layer.outputs);
         };
         for (Index y = std::max<Index>(y0 - 2, 0); y < y1 + 2; y++) {
             if (y < height) read(y);
