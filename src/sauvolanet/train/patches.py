@@ -27,6 +27,8 @@ from ..page.formats import open_image
 from ..page.numbers import PageNumbers
 from ..page.reading import Reading
 from ..score.datasets import Page, read_gray, read_image, read_truth
+from ..synth.compose import THIN, WIDE
+from ..synth.ink import stroke_width
 from .changes import faded, on_paper, paper_gray, turned, with_border, with_box, with_headline, with_rules
 from .habit import habit_of
 from .settings import Settings
@@ -35,6 +37,8 @@ from .surroundings import CoarsePage, disturbed
 Shares = npt.NDArray[np.uint8]  # of a paper, see `changes.on_paper`
 LUMA = np.array([0.299, 0.587, 0.114])
 CONVENTION_SIZE = 0.75  # patches reduced to less have no habit by convention
+_BEYOND = 2.5  # pixels from the ink to the paper across an edge
+_PART = 500  # pixels from a page's middle in which its habit is measured
 LEAST_SHARE, USUAL_SHARE = 0.02, 0.08  # of ink on a page; a page with less than the first counts as if it had that
 
 
@@ -72,6 +76,18 @@ class TrainingPage:
     def numbers(self) -> PageNumbers:
         """Those of its gray."""
         return PageNumbers.of(self.gray[::4, ::4])
+
+    @cached_property
+    def beyond(self) -> float:
+        """How far beyond the middle between ink and paper the edges of the truth are drawn, in pixels, by its habit."""
+        middle = tuple(slice(max(n // 2 - _PART, 0), n // 2 + _PART) for n in self.truth.shape)
+        habit = habit_of(np.ascontiguousarray(self.gray[middle]), self.truth[middle])
+        return 0.0 if habit is None else (habit - 0.5) * _BEYOND
+
+    @cached_property
+    def stroke(self) -> float:
+        """How wide its strokes are, in pixels."""
+        return stroke_width(self.truth)
 
     @cached_property
     def contrast(self) -> float:
@@ -205,6 +221,8 @@ class Patches:
         self.coarse = {id(page): CoarsePage.of(page.gray, settings) for page in pages if settings.architecture.view}
         for page in pages:
             _ = page.numbers, page.contrast, page.share
+            if settings.thin_at_half:
+                _ = page.beyond, page.stroke
 
     def batch(self, step: int, indices: range) -> Batch[np.ndarray]:
         """The patches of one step (a part of them when several processes share the step)."""
@@ -285,7 +303,8 @@ class Patches:
                 size, Image.Resampling.BICUBIC
             )
             target = np.asarray(coverage)
-            target = target >= 128 if page.mixture is None else target / np.float16(255)
+            least = 255 * _covered(page, factor) if s.thin_at_half else 128
+            target = target >= least if page.mixture is None else target / np.float16(255)
             spot = tuple(min(round(p * factor), n - s.patch) for p, n in zip(spot, gray.shape, strict=True))
         if s.headline and rng.random() < s.headline:
             gray, target, numbers = with_headline(rng, gray, target, spot, s.patch, page.contrast, numbers)
@@ -387,6 +406,13 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
     mixed = wide[..., 0] * table[0] + wide[..., 1] * table[1] + wide[..., 2] * table[2] + 0x8000
     gray: Gray = (mixed >> 16).astype(np.uint8)
     return gray
+
+
+def _covered(page: TrainingPage, factor: float) -> float:
+    """The share of a pixel that the truth has to cover where it is resampled: half, and more where strokes become thin whose
+    truth is drawn beyond the middle between ink and paper."""
+    thin = float(np.interp(page.stroke * factor, (THIN, WIDE), (1, 0))) if factor < 1 else 0.0
+    return float(np.clip(0.5 + thin * page.beyond * factor, 0.35, 0.75))
 
 
 def _mirror(span: slice, length: int) -> slice:

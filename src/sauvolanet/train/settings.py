@@ -59,6 +59,9 @@ class Settings:
     by_pages: bool = False  # a set weighs as many times as it has pages
     rescale: float = 0.0  # share of patches that are enlarged or reduced
     rescale_range: tuple[float, float] = (0.7, 1.5)
+    thin_at_half: bool = (
+        False  # strokes that become thin in a reduced patch are drawn at half coverage, whatever the habit
+    )
     tone: float = 0.0  # share of patches with another gamma, contrast and offset
     colour: float = 0.0  # share of colour patches with another mixture of red, green and blue
     noise: float = 0.0  # share of patches with noise
@@ -143,7 +146,11 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """All settings; those that came later where they do something, so that what was known of other runs stays valid."""
         idle = {"teacher", "taught"} if not self.teacher else set()
-        idle |= {name for name in ("rim", "turn", "rules", "box", "fade", "paper", "view_noise") if not getattr(self, name)}
+        idle |= {
+            name
+            for name in ("rim", "thin_at_half", "turn", "rules", "box", "fade", "paper", "view_noise")
+            if not getattr(self, name)
+        }
         idle |= {name for name in ("margins", "reading") if getattr(self, name) is None}
         idle |= {name for name in ("kinds", "composed", "conventions") if not getattr(self, name)}
         idle |= {"habit_known"} if not self.architecture.is_told_habit else set()
