@@ -284,3 +284,19 @@ def test_a_convention_stands_for_the_measured_habit(tiny: Settings, monkeypatch:
     for factor, habit in ((0.7, 0.3), (0.8, 0.62)):
         reduced = replace(s, set_weights={"mine": 0.0}, rescale=1.0, rescale_range=(factor, factor))
         assert told(reduced, monkeypatch) == {habit}
+
+
+def test_thin_strokes_of_a_reduced_page_are_drawn_at_half_coverage(tiny: Settings) -> None:
+    """Soft strokes of four pixels, whose truth is drawn a third of a pixel beyond the middle of each edge."""
+    y, x = np.mgrid[:300, :320].astype(np.float64)
+    away = np.abs((x + 0.3 * y) / np.hypot(1, 0.3) % 24 - 12) - 2  # pixels from the middle of the edge
+    gray = np.rint(40 + 160 * np.clip(0.5 + away / 2.5, 0, 1)).astype(np.uint8)
+    thick = TrainingPage("mine", "p", gray, away < 1 / 3)
+    plain = {"rescale": 1.0, "rescale_range": (0.5, 0.5), "flips": False, "transpose": False}
+    for sheet, beyond in ((thick, 1 / 3), (TrainingPage("mine", "p", gray, away < 0), 0.0)):
+        assert abs(sheet.beyond - beyond) < 0.12 and abs(sheet.stroke - 4 - 2 * beyond) < 0.4
+    shares = {}
+    for at_half in (False, True):
+        made = plain_patches(tiny, thick, thin_at_half=at_half, **plain)
+        shares[at_half] = np.mean([made.patch(step, 0).target.mean() for step in range(20)])
+    assert abs(shares[False] - (4 + 2 / 3) / 24) < 0.01 and abs(shares[True] - 4 / 24) < 0.012
