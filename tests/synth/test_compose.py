@@ -13,7 +13,6 @@ from sauvolanet.page.gray import to_gray
 from sauvolanet.synth import compose
 from sauvolanet.synth.compose import Look, Paper
 from sauvolanet.synth.ink import Writing, covered, resampled, stroke_width
-from sauvolanet.train.habit import habit_of
 
 
 def bars(width: int, gap: int, shape: tuple[int, int] = (160, 200)) -> np.ndarray:
@@ -61,22 +60,6 @@ def test_truth_is_the_dark_part(papers: list[Paper], inks: list[Writing]) -> Non
         assert 0.01 < truth.mean() < 0.6
         assert gray[truth].mean() < (1 - 0.7 * about["darkness"]) * gray[~truth].mean() + 25
         assert gray[truth].mean() + 30 < gray[~truth].mean()
-
-
-def test_wide_strokes_are_drawn_where_people_draw_them_and_thin_ones_at_half(
-    papers: list[Paper], inks: list[Writing]
-) -> None:
-    """The same picture; the truth of wide strokes lies beyond half coverage, that of thin ones does not."""
-    look = Look("even", lambda t: "plain" in t, tools=("pen",))
-    for wanted in (2.0, 2.5, 4.5, 8.0):
-        made, half = (compose.compose(2, papers, inks, look, height=300, width=300, stroke=wanted, edge=edge)
-                      for edge in (compose.EDGE, compose.HALF))  # fmt: skip
-        assert np.array_equal(made[0], half[0]) and not (half[1] & ~made[1]).any()
-        beyond = made[1].sum() / half[1].sum() - 1
-        assert beyond == 0 if wanted <= compose.THIN else 0.02 < beyond < 0.2
-        habits = [habit_of(to_gray(made[0]), truth) for truth in (made[1], half[1])]
-        assert habits[0] is not None and habits[1] is not None and abs(habits[1] - 0.5) < 0.08
-        assert wanted <= compose.THIN or 0.05 < habits[0] - habits[1] < 0.2
 
 
 def test_rules_stay_paler_than_the_writing(papers: list[Paper], inks: list[Writing]) -> None:

@@ -26,7 +26,7 @@ SPEC = {"pages": 3, "seed": 7, "looks": {"ruled": 1, "any": 1}}
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Composed pages of 160 × 200 pixels."""
     whole = compose.compose
-    monkeypatch.setattr(compose, "compose", lambda *given, **more: whole(*given, **more, height=160, width=200))
+    monkeypatch.setattr(compose, "compose", lambda *given: whole(*given, height=160, width=200))
 
 
 @pytest.mark.usefixtures("small")
@@ -44,20 +44,6 @@ def test_pages_are_made_once_and_each_time_the_same(materials: Path, tmp_path: P
     colour, truth, _ = compose.compose(8, *composed.materials(materials), None)
     assert np.array_equal(np.asarray(Image.open(one / "8-any.png")), colour)
     assert np.array_equal(np.asarray(Image.open(one / "8-any.gt.png")), ~truth)
-
-
-@pytest.mark.usefixtures("small")
-def test_the_edge_of_the_truth_is_part_of_a_pages_name(materials: Path, tmp_path: Path) -> None:
-    thin = {**SPEC, "edge": 0.5}
-    for spec in (SPEC, thin):
-        make_composed(spec, materials, tmp_path)
-    assert [p.id for p in composed_pages(thin, tmp_path)] == ["7-ruled-0.5", "8-any-0.5", "9-ruled-0.5"]
-    for page, drawn in zip(composed_pages(SPEC, tmp_path), composed_pages(thin, tmp_path), strict=True):
-        assert page.image.read_bytes() == drawn.image.read_bytes()
-        more, less = (~np.asarray(Image.open(p.truth)) for p in (page, drawn))
-        assert not (less & ~more).any()
-    with pytest.raises(UsageError, match="edge"):
-        composed.check_composed({**SPEC, "edge": 0.9})
 
 
 @pytest.mark.usefixtures("small")

@@ -1,11 +1,7 @@
 """Pages composed of real paper and real ink, with exact truth.
 
-    ink's picture ─▶ coverage ─▶ wanted stroke width ─▶ laid on the page ─▶ truth: where the lens shows enough of it
+    ink's picture ─▶ coverage ─▶ wanted stroke width ─▶ laid on the page ─▶ truth (covered by half or more)
     paper's photograph ─▶ enlarged, rules paler than the ink ─▶ × (1 − darkness · coverage) ─▶ shadow, optics, sensor, JPEG
-
-People draw the edge of a stroke outside the middle between ink and paper: `train.habit` measures 0.58 to 0.70 of the way from
-ink to paper on the DIBCO sets. So the truth is what is covered by half, and around wide strokes also where the lens
-shows 0.38 of the ink (`EDGE`); thin strokes stay thin, and their letters open.
 
 What is printed on the paper is paper: its rules are made paler where they would be nearly as dark as the writing. A page
 is a pure function of its arguments, for one version of this package and of Pillow.
@@ -40,8 +36,6 @@ from .fields import Field, blur, coordinates, fractal, largest, noise, resize
 from .ink import Writing, resampled, rim, stroke_width
 from .streams import COMPOSED, stream
 
-HALF, EDGE = 0.5, 0.38  # of the ink, seen through the lens, at the edge of the truth of thin and of wide strokes
-THIN, WIDE = 2.5, 4.5  # pixels
 Colour = npt.NDArray[np.uint8]  # (H, W, 3)
 NEXT = 4  # numbers so near to a block of the panel are in neither part
 SHADES = {"black": (1.0, 1.0, 1.0), "blue": (1.0, 0.85, 0.45), "brown": (0.8, 0.95, 1.0), "red": (0.45, 1.0, 0.9)}
@@ -175,13 +169,11 @@ def compose(
     height: int | None = None,
     width: int | None = None,
     stroke: float | None = None,
-    edge: float = EDGE,
 ) -> tuple[Colour, Ink, dict[str, Any]]:
     """One page: colour (H, W, 3) uint8, truth (H, W) bool with True = ink, and what it was made of.
 
     kind : a name of `LOOKS`, a look of one's own, or None for a mixture of everything.
     height, width : without them the seed chooses a page 900 to 1600 wide. stroke : stroke width in pixels, likewise.
-    edge : of the truth of wide strokes, see the module's text.
     """
     if isinstance(kind, str) and kind not in LOOKS:
         raise UnknownName("kind of page", kind, LOOKS)
@@ -196,6 +188,7 @@ def compose(
     letters = int(rng.integers(look.letters[0], look.letters[1] + 1)) if look.letters and stroke is None else None
     fitting = [w for w in inks if w.printed == (tool in _PRINTED)] or list(inks)
     coverage, used, wanted = _lay(rng, fitting, wanted, letters, shape)
+    truth = coverage >= 0.5
 
     fit = [p for p in papers if look.papers(p.traits)]
     if not fit:
@@ -204,9 +197,6 @@ def compose(
     darkness = float(rng.uniform(*look.darkness[tool]))
     shade = "black" if tool in (*_PRINTED, "pencil") else str(rng.choice(list(SHADES), p=(0.45, 0.4, 0.1, 0.05)))
     soft = float(rng.uniform(0.3, min(0.9, 0.3 + 0.15 * wanted)))  # no lens loses the strokes that its truth has
-    truth, seen = coverage >= HALF, float(np.interp(wanted, (THIN, WIDE), (HALF, edge)))
-    if seen < HALF:
-        truth |= blur(coverage, soft) >= seen
     peak = darkness * _EVENNESS[tool] * math.erf(wanted / (2.83 * (soft + 0.3)))  # depth of a stroke's middle
     page, zoom, level = _sheet(rng, paper, shape, look.rules * peak)
     if look.verso and rng.random() < look.verso:

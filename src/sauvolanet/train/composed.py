@@ -2,7 +2,7 @@
 
 The setting ``composed`` says which: ``{"pages": 320, "seed": 10000, "looks": {"ruled": 4, "any": 3, …}}``. Page i has
 the seed ``seed + i``; its look is the i-th of a list, gone through again and again, that holds each look as often as its
-number says. ``"edge": 0.5`` besides draws the truth of wide strokes thinner (see `sauvolanet.synth.compose`).
+number says.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from PIL import Image
 
 from ..core.atomic import atomic
 from ..errors import BadData, UnknownName, UsageError
-from ..options import Option
 from ..page.gray import to_gray
 from ..score.datasets import Page
 from ..synth import compose
@@ -37,9 +36,8 @@ def check_composed(spec: Mapping[str, Any]) -> None:
     """A description of composed pages that cannot be followed is a UsageError; an empty one means none."""
     if not spec:
         return
-    if odd := sorted((spec.keys() - {"edge"}) ^ {"pages", "seed", "looks"}):
+    if odd := sorted(spec.keys() ^ {"pages", "seed", "looks"}):
         raise UsageError(f"setting composed: missing or unknown keys: {', '.join(odd)}")
-    Option("setting composed: edge", float, compose.EDGE, 0.2, compose.HALF).parse(_edge(spec))
     looks = spec["looks"]
     if not isinstance(looks, dict) or not looks:
         raise UsageError(f'setting composed: looks must be like {{"ruled": 4, "any": 3}}, not {json.dumps(looks)}')
@@ -59,17 +57,12 @@ def composed_pages(spec: Mapping[str, Any], folder: Path) -> list[Page]:
     return [Page(SET, name, folder / f"{name}.png", folder / f"{name}.gt.png") for name, _, _ in _wanted(spec)]
 
 
-def _edge(spec: Mapping[str, Any]) -> Any:
-    return spec.get("edge", compose.EDGE)
-
-
 def _wanted(spec: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
     """Name, seed and look of each page."""
     looks = [look for look, times in spec["looks"].items() for _ in range(times)]
     for i in range(spec["pages"]):
         seed, look = spec["seed"] + i, looks[i % len(looks)]
-        drawn = "-{edge}".format_map(spec) if "edge" in spec else ""
-        yield f"{seed}-{look.replace(' ', '-')}{drawn}", seed, look
+        yield f"{seed}-{look.replace(' ', '-')}", seed, look
 
 
 def make_composed(spec: Mapping[str, Any], data: Path, folder: Path,
@@ -100,7 +93,7 @@ def make_composed(spec: Mapping[str, Any], data: Path, folder: Path,
     with atomic(folder / MADE_OF) as file:
         file.write((json.dumps(now, indent=1) + "\n").encode())
     for page, seed, look in progress(missing):
-        colour, truth, _ = compose.compose(seed, papers, inks, None if look == _ANY else look, edge=_edge(spec))
+        colour, truth, _ = compose.compose(seed, papers, inks, None if look == _ANY else look)
         for path, pixels in ((page.image, colour), (page.truth, ~truth)):
             with atomic(path) as file:
                 Image.fromarray(pixels).save(file, "PNG")

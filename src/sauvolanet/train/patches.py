@@ -27,7 +27,6 @@ from ..page.formats import open_image
 from ..page.numbers import PageNumbers
 from ..page.reading import Reading
 from ..score.datasets import Page, read_gray, read_image, read_truth
-from ..synth.compose import THIN, WIDE
 from ..synth.ink import stroke_width
 from .changes import faded, on_paper, paper_gray, turned, with_border, with_box, with_headline, with_rules
 from .habit import habit_of
@@ -37,6 +36,7 @@ from .surroundings import CoarsePage, disturbed
 Shares = npt.NDArray[np.uint8]  # of a paper, see `changes.on_paper`
 LUMA = np.array([0.299, 0.587, 0.114])
 CONVENTION_SIZE = 0.75  # patches reduced to less have no habit by convention
+_THIN = (2.5, 4.5)  # pixels across: thinner strokes are thin, wider ones are not
 _BEYOND = 2.5  # pixels from the ink to the paper across an edge
 _PART = 500  # pixels from a page's middle in which its habit is measured
 LEAST_SHARE, USUAL_SHARE = 0.02, 0.08  # of ink on a page; a page with less than the first counts as if it had that
@@ -411,7 +411,7 @@ def _mix(pixels: np.ndarray, weights: np.ndarray) -> Gray:
 def _covered(page: TrainingPage, factor: float) -> float:
     """The share of a pixel that the truth has to cover where it is resampled: half, and more where strokes become thin whose
     truth is drawn beyond the middle between ink and paper."""
-    thin = float(np.interp(page.stroke * factor, (THIN, WIDE), (1, 0))) if factor < 1 else 0.0
+    thin = float(np.interp(page.stroke * factor, _THIN, (1, 0))) if factor < 1 else 0.0
     return float(np.clip(0.5 + thin * page.beyond * factor, 0.35, 0.75))
 
 
