@@ -133,7 +133,8 @@ inline void put_sums(const Sums &sums, Lanes<N> gain, Lanes<N> bias, Number *to)
     put<N>(to, as_float<N>(whole) * gain + bias);
 }
 
-template <int pixels, int eights, class Number> static void convolve_block(const Group8 &group, const Byte *x, Number *y) {
+template <int pixels, int eights, int passes, class Number>
+static void convolve_block(const Group8 &group, const Byte *x, Number *y) {
 #if defined(SAUVOLANET_SIXTEEN)
     constexpr int sixteens = eights / 2, rest = eights % 2;
     Sixteen a[pixels][sixteens + 1];
@@ -150,7 +151,18 @@ template <int pixels, int eights, class Number> static void convolve_block(const
 #pragma GCC unroll 3
         for (int v = 0; v < rest; v++) begin(b[p][v], group.start + 16 * sixteens + 8 * v);
     }
-    const auto add = [&](const Weight *w) {
+    for (int pass = 0; pass < passes; pass++) {
+        const Weight *w = pass ? group.finer : group.w;
+        if (pass) {
+#pragma GCC unroll 12
+            for (int p = 0; p < pixels; p++) {
+#if defined(SAUVOLANET_SIXTEEN)
+                for (int v = 0; v < sixteens; v++) go_on(a[p][v], group.finer_start + 16 * v);
+#endif
+#pragma GCC unroll 3
+                for (int v = 0; v < rest; v++) go_on(b[p][v], group.finer_start + 16 * sixteens + 8 * v);
+            }
+        }
         for (int t = 0; t < group.count; t++) {
             const Byte *at = x + group.taps[t];
             for (Index c = 0; c < group.run; c += 4, w += 32 * eights) {
@@ -165,18 +177,6 @@ template <int pixels, int eights, class Number> static void convolve_block(const
                 }
             }
         }
-    };
-    add(group.w);
-    if (group.finer) {
-#pragma GCC unroll 12
-        for (int p = 0; p < pixels; p++) {
-#if defined(SAUVOLANET_SIXTEEN)
-            for (int v = 0; v < sixteens; v++) go_on(a[p][v], group.finer_start + 16 * v);
-#endif
-#pragma GCC unroll 3
-            for (int v = 0; v < rest; v++) go_on(b[p][v], group.finer_start + 16 * sixteens + 8 * v);
-        }
-        add(group.finer);
     }
 #if defined(SAUVOLANET_SIXTEEN)
     for (int v = 0; v < sixteens; v++) {
@@ -210,7 +210,7 @@ inline std::vector<Weight> paired(const Weight *w, Index size, Index inputs) {
     return pairs;
 }
 
-template <int pixels, class Number> static void convolve_pairs(const Group8 &group, const Byte *x, Number *y) {
+template <int pixels, int passes, class Number> static void convolve_pairs(const Group8 &group, const Byte *x, Number *y) {
     const Index groups = group.run / 4;
     Sixteen sums[pixels];
     const auto starts = [](const std::int32_t *from) {
@@ -218,7 +218,13 @@ template <int pixels, class Number> static void convolve_pairs(const Group8 &gro
     };
 #pragma GCC unroll 12
     for (int p = 0; p < pixels; p++) sums[p] = starts(group.start);
-    const auto add = [&](const Weight *w) {
+    for (int pass = 0; pass < passes; pass++) {
+        const Weight *w = pass ? group.finer : group.w;
+        if (pass) {
+#pragma GCC unroll 12
+            for (int p = 0; p < pixels; p++)
+                sums[p] = _mm512_add_epi32(_mm512_maskz_slli_epi32(ALL_16, sums[p], 7), starts(group.finer_start));
+        }
         for (int t = 0; t < group.count; t++) {
             const Byte *at = x + group.taps[t];
             for (Index g = 0; g + 1 < groups; g += 2, w += 64) {
@@ -237,13 +243,6 @@ template <int pixels, class Number> static void convolve_pairs(const Group8 &gro
             }
             w += 64;
         }
-    };
-    add(group.w);
-    if (group.finer) {
-#pragma GCC unroll 12
-        for (int p = 0; p < pixels; p++)
-            sums[p] = _mm512_add_epi32(_mm512_maskz_slli_epi32(ALL_16, sums[p], 7), starts(group.finer_start));
-        add(group.finer);
     }
     const Sixteen first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const Sixteen second = _mm512_add_epi32(first, _mm512_set1_epi32(1));
@@ -285,6 +284,12 @@ struct Bytewise {
     // A row of outputs, `step` numbers from pixel to pixel. x : the first input. rows : where the inputs of each row of
     // taps lie from it.
     template <class Number> void row(const Byte *x, const Index *rows, Index width, Number *y, Index step) const {
+        if (finer) in_passes<2>(x, rows, width, y, step);
+        else in_passes<1>(x, rows, width, y, step);
+    }
+
+    template <int passes, class Number>
+    void in_passes(const Byte *x, const Index *rows, Index width, Number *y, Index step) const {
         for (Index output = 0; output < outputs;) {
             const Index many = output == 0 && outputs % 16 ? std::min<Index>(outputs, 24) : 16;
             const Weight *weights = w.data + output * size * size * inputs;
@@ -299,14 +304,14 @@ struct Bytewise {
             if (!two.empty() && step == 8) {
                 group.w = two.data(), group.finer = finer ? finer_two.data() : nullptr;
                 by_blocks<12>(0, width, [&](Index at, auto pixels) {
-                    convolve_pairs<pixels>(group, x + at * inputs, to + at * step);
+                    convolve_pairs<pixels, passes>(group, x + at * inputs, to + at * step);
                 });
                 continue;
             }
 #endif
             with_outputs(many, [&](auto eights) {
                 by_blocks<PIXELS_8[eights - 1]>(0, width, [&](Index at, auto pixels) {
-                    convolve_block<pixels, eights>(group, x + at * inputs, to + at * step);
+                    convolve_block<pixels, eights, passes>(group, x + at * inputs, to + at * step);
                 });
             });
         }
