@@ -189,11 +189,13 @@ def _from_colours(image: Image, channel: str) -> GrayPage:
 
 
 def resized(values: Values, shape: tuple[int, int]) -> Values:
-    """The values at another size: gray bicubic, a surface linear, so that it stays between its neighbours."""
+    """The values at another size: gray that grows bicubic, gray that shrinks and a surface linear, so that a surface stays between
+    its neighbours; in shrinking bicubic is slower and no better."""
     if values.shape == shape:
         return values
     from PIL import Image
 
-    how = Image.Resampling.BICUBIC if values.dtype == np.uint8 else Image.Resampling.BILINEAR
+    grows = values.dtype == np.uint8 and shape[0] > values.shape[0]
+    how = Image.Resampling.BICUBIC if grows else Image.Resampling.BILINEAR
     result: Values = np.asarray(Image.fromarray(values).resize(shape[::-1], how))
     return result
