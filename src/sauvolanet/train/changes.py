@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image, ImageDraw
 
 from ..core.arrays import Gray
 from ..page.numbers import PageNumbers
@@ -81,24 +81,6 @@ def with_rules(rng: np.random.Generator, gray: Gray, target: np.ndarray, white: 
     dark = white * np.float32(max(1 - contrast * rng.uniform(0.85, 1.15), 0))
     ruled = np.rint(np.minimum(gray, gray * (1 - coverage) + dark * coverage)).astype(np.uint8)
     return ruled, np.where(coverage >= 0.5, True, target)
-
-
-def with_box(rng: np.random.Generator, gray: Gray, contrast: float) -> Gray:
-    """A tinted box, a highlighter's stroke or a stain with sharp sides behind the writing: darker paper, paler than ink.
-
-    contrast : of the page's ink.
-    """
-    height, width = gray.shape
-    tall, wide = (max(int(n * np.exp(rng.uniform(np.log(0.06), np.log(0.8)))), 8) for n in (height, width))
-    top, left = int(rng.integers(-tall // 2, height - tall // 2)), int(rng.integers(-wide // 2, width - wide // 2))
-    box = Image.new("L", (width, height))
-    pen = ImageDraw.Draw(box)
-    round_corners = int(rng.integers(0, min(tall, wide) // 2 + 1)) if rng.random() < 0.4 else 0
-    pen.rounded_rectangle((left, top, left + wide, top + tall), round_corners, 255)
-    inside = np.asarray(box.filter(ImageFilter.GaussianBlur(float(rng.uniform(0.3, 2)))), np.float32) / 255
-    depth = np.float32(contrast * rng.uniform(0.15, 0.6))
-    made: Gray = np.rint(gray * (1 - depth * inside)).astype(np.uint8)
-    return made
 
 
 def with_border(rng: np.random.Generator, gray: Gray, target: np.ndarray, spot: tuple[int, int], side: int,

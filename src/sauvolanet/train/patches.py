@@ -28,7 +28,7 @@ from ..page.numbers import PageNumbers
 from ..page.reading import Reading
 from ..score.datasets import Page, read_gray, read_image, read_truth
 from ..synth.ink import stroke_width
-from .changes import faded, on_paper, paper_gray, turned, with_border, with_box, with_headline, with_rules
+from .changes import faded, on_paper, paper_gray, turned, with_border, with_headline, with_rules
 from .habit import habit_of
 from .settings import Settings
 from .surroundings import CoarsePage, disturbed
@@ -312,8 +312,6 @@ class Patches:
             gray, target = turned(rng, gray, target)
         if s.rules and rng.random() < s.rules:
             gray, target = with_rules(rng, gray, target, paper_gray(page.gray), page.contrast)
-        if s.box and rng.random() < s.box:
-            gray = with_box(rng, gray, page.contrast)
         if s.fade and rng.random() < s.fade:
             gray = faded(rng, gray, paper_gray(page.gray))
         if s.paper and rng.random() < s.paper:

@@ -71,7 +71,6 @@ class Settings:
     headline: float = 0.0  # share of patches with letters as large as in a headline
     turn: float = 0.0  # share of patches that are turned by some degrees
     rules: float = 0.0  # share of patches with rules of a form, as dark as the ink
-    box: float = 0.0  # share of patches with a box of darker paper
     fade: float = 0.0  # share of patches whose ink is paler here and darker there
     paper: float = 0.0  # share of patches that are laid on another paper, of those that composed pages are made of
     view_noise: float = 0.0  # deviation of the noise in what is seen of the whole page, so that no page is known by it
@@ -148,7 +147,7 @@ class Settings:
         idle = {"teacher", "taught"} if not self.teacher else set()
         idle |= {
             name
-            for name in ("rim", "thin_at_half", "turn", "rules", "box", "fade", "paper", "view_noise")
+            for name in ("rim", "thin_at_half", "turn", "rules", "fade", "paper", "view_noise")
             if not getattr(self, name)
         }
         idle |= {name for name in ("margins", "reading") if getattr(self, name) is None}
@@ -164,7 +163,7 @@ class Settings:
 _CHOICES = {"loss": ("hinge", "dice", "page"), "optimizer": ("adam", "muon"), "positive": ("clamp", "softplus")}
 _WHOLE = {"seed": 0, "patch": 32, "rim": 0, "steps": 1, "batch": 1, "accumulate": 1, "warmup": 0, "validate_every": 1,
           "checkpoint_every": 1}  # fmt: skip
-_SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline", "turn", "rules", "box", "fade",
+_SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline", "turn", "rules", "fade",
            "paper",
            "view_noise", "synthetic", "taught", "decay", "average", "habit_known")  # fmt: skip
 _FROM = {"rate": 0, "weight_decay": 0, "epsilon": 0, "clip": 0, "alpha": 1e-3, "writing": 0}
