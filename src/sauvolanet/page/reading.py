@@ -77,23 +77,25 @@ def _between(span: slice, side: float, count: int) -> tuple[npt.NDArray[np.int64
     return first, (at - first).astype(np.float32)
 
 
-def enlarged(surface: Surface, shape: tuple[int, int], threads: int | None = 1) -> Surface:
-    """The surface at a larger size: linear between the centres of its pixels, so it stays between its neighbours."""
-    made = np.empty(shape, np.float32)
+def enlarged(surface: Surface, shape: tuple[int, int], threads: int | None = 1) -> Iterator[tuple[Region, Surface]]:
+    """The surface at a larger size, some rows at a time: linear between the centres of its pixels, so it stays between its
+    neighbours."""
     padded = np.pad(surface, ((0, 1), (0, 1)), mode="edge")
     rows, columns = (large / small for large, small in zip(shape, surface.shape, strict=True))
     across = _between(slice(0, shape[1]), columns, surface.shape[1])
     kernels = native()
+    for top in range(0, shape[0], _ROWS):
+        made = np.empty((min(_ROWS, shape[0] - top), shape[1]), np.float32)
 
-    def band(first: int, last: int) -> None:
-        place = Place(padded, *_between(slice(first, last), rows, surface.shape[0]), *across)
-        if kernels is None:
-            made[first:last] = ratio_numpy(*place)
-        else:
-            kernels.light(*place, made[first:last])
+        def band(first: int, last: int, top: int = top, made: Surface = made) -> None:
+            place = Place(padded, *_between(slice(top + first, top + last), rows, surface.shape[0]), *across)
+            if kernels is None:
+                made[first:last] = ratio_numpy(*place)
+            else:
+                kernels.light(*place, made[first:last])
 
-    run_bands(shape[0], threads, band)
-    return made
+        run_bands(len(made), threads, band)
+        yield (slice(top, top + len(made)), slice(0, shape[1])), made
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,7 @@ class Read:
             whole = np.empty(self.gray.shape, np.float32)
             for core, part in tiles:
                 whole[core] = part
-            whole = enlarged(whole, self.shape, threads)
-            tiles = [((slice(a, min(a + _ROWS, len(whole))), slice(0, self.shape[1])), whole[a : a + _ROWS])
-                     for a in range(0, len(whole), _ROWS)]  # fmt: skip
+            tiles = enlarged(whole, self.shape, threads)
         for core, part in tiles:
             self.paper.relight(part, core, threads)
             yield core, part
