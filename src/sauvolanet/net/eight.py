@@ -204,8 +204,8 @@ class Network8(Network):
              view: Array | None = None, until: str = "") -> Array:  # fmt: skip
         if native() is None:
             return super().head(page, measured, threads, norms, view, until)
-        features = page.features(measured, threads, len(self.eights["down0.0"].gain))
-        x = self._before_head(self._bytes("down0.0", features, threads), view, threads)
+        features = page.features(measured, threads, len(self.eights[FIRST].gain))
+        x = self._before_head(self._bytes(FIRST, features, threads), view, threads)
         return self._to_values("head", x, threads)
 
     def _before_head(self, x: Bytes, view: Array | None, threads: int | None) -> Bytes:
@@ -238,11 +238,11 @@ class Network8(Network):
 
     def _first(self, page: PageInputs, region: Region, threads: int | None) -> Bytes:
         """What the first convolution reads of a region: its features, see `features`, as bytes."""
-        arch, layer, kernels = self.architecture, self.eights["down0.0"], native()
+        arch, layer, kernels = self.architecture, self.eights[FIRST], native()
         assert kernels is not None
         high, wide = (part.stop - part.start for part in region)
         cells = [-(-n // arch.multiple) * arch.multiple // arch.fold for n in (high, wide)]
-        out, inner = _room((cells[0], cells[1]), layer.zero, self._reach("down0.0"))
+        out, inner = _room((cells[0], cells[1]), layer.zero, self._reach(FIRST))
         at = arch.feature_channels()
         run_bands(cells[0], threads, lambda a, b: kernels.first_bytes(
             page.gray, np.array(arch.windows), *page.scale.numbers, page.numbers, at["gray"], at["mean"], at["deviation"],

@@ -60,7 +60,7 @@ class Settings:
     rescale: float = 0.0  # share of patches that are enlarged or reduced
     rescale_range: tuple[float, float] = (0.7, 1.5)
     thin_at_half: bool = (
-        False  # strokes that become thin in a reduced patch are drawn at half coverage, whatever the habit
+        False  # strokes that become thin in a reduced patch: truth at half coverage (not with a teacher)
     )
     tone: float = 0.0  # share of patches with another gamma, contrast and offset
     colour: float = 0.0  # share of colour patches with another mixture of red, green and blue
@@ -163,8 +163,7 @@ class Settings:
 _CHOICES = {"loss": ("hinge", "dice", "page"), "optimizer": ("adam", "muon"), "positive": ("clamp", "softplus")}
 _WHOLE = {"seed": 0, "patch": 32, "rim": 0, "steps": 1, "batch": 1, "accumulate": 1, "warmup": 0, "validate_every": 1,
           "checkpoint_every": 1}  # fmt: skip
-_SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline", "turn", "rules", "fade",
-           "paper",
+_SHARES = ("least_text", "text_share", "rescale", "tone", "colour", "noise", "blur", "show_through", "border", "headline", "turn", "rules", "fade", "paper",
            "view_noise", "synthetic", "taught", "decay", "average", "habit_known")  # fmt: skip
 _FROM = {"rate": 0, "weight_decay": 0, "epsilon": 0, "clip": 0, "alpha": 1e-3, "writing": 0}
 _NUMBERS = {
