@@ -95,6 +95,16 @@ def test_type_and_nib_give_uneven_ink(tool: str, even: str, papers: list[Paper],
         assert spread[tool] > 2 * spread[even]
 
 
+def test_fibres_are_long_and_never_as_deep_as_the_ink() -> None:
+    for seed in range(4):
+        light = compose._fibres(np.random.default_rng(seed), (300, 400), 0.3)
+        assert light.shape == (300, 400) and 0.7 <= light.min() < 0.95 and light.mean() == pytest.approx(1, abs=0.05)
+        fine = light - np.mean([np.roll(light, shift, axis) for axis in (0, 1) for shift in (-15, 15)], 0)
+        along = max((fine * np.roll(fine, 12, axis)).mean() for axis in (0, 1))
+        aside = (fine * np.roll(fine, (12, 12), (0, 1))).mean()
+        assert along > 2 * abs(aside)  # what is dark here is dark along the fibre, not beside it
+
+
 @pytest.mark.parametrize("wanted", [1.2, 1.8, 3.0, 6.0, 10.0])
 def test_strokes_are_as_wide_as_asked_for(wanted: float, papers: list[Paper], inks: list[Writing]) -> None:
     _, truth, about = compose.compose(1, papers, inks, height=400, width=400, stroke=wanted)

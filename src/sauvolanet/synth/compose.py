@@ -75,6 +75,7 @@ class Look:
     rules: float = 0.6  # depth of rules over that of the ink, at most
     verso: float = 0.0  # share of pages through which the writing of the other side shows
     mounted: float = 0.0  # share of pages that are a fragment, dark as papyrus, on a mount
+    fibres: float = 0.0  # depth of a sheet's fibres over that of the ink, at most
     darkness: dict[str, tuple[float, float]] = field(
         default_factory=lambda: {"pen": (0.45, 0.9), "ball": (0.45, 0.8), "print": (0.6, 0.92), "pencil": (0.25, 0.5),
                                  "typed": (0.5, 0.92), "nib": (0.45, 0.9)}
@@ -99,6 +100,15 @@ LOOKS = {
         Look("small print", lambda t: "squared" not in t, letters=(9, 15), tools=("print",), rules=0.25),
         Look("show-through", _flat, tools=("pen", "pen", "print"), verso=1.0),
         Look("mounted", lambda t: "texture" in t, tools=("pen",), mounted=1.0, darkness={"pen": (0.35, 0.8)}),
+        Look(
+            "papyrus",
+            lambda t: "texture" in t,
+            stroke=(2, 10),
+            tools=("pen", "nib"),
+            mounted=1.0,
+            fibres=0.5,
+            darkness={"pen": (0.35, 0.8), "nib": (0.35, 0.8)},
+        ),
         Look("typed", lambda t: "squared" not in t, letters=(8, 18), tools=("typed",), rules=0.25),
         Look("faded", _flat, stroke=(1.5, 6), tools=("nib",), rules=0.4),
     )
@@ -199,6 +209,10 @@ def compose(
     soft = float(rng.uniform(0.3, min(0.9, 0.3 + 0.15 * wanted)))  # no lens loses the strokes that its truth has
     peak = darkness * _EVENNESS[tool] * math.erf(wanted / (2.83 * (soft + 0.3)))  # depth of a stroke's middle
     page, zoom, level = _sheet(rng, paper, shape, look.rules * peak)
+    if look.fibres:
+        fibres = _fibres(rng, shape, look.fibres * peak)
+        for channel in page:
+            channel *= fibres
     if look.verso and rng.random() < look.verso:
         other, _, _ = _lay(rng, fitting, wanted, letters, shape)
         soaked = blur(np.ascontiguousarray(other[:, ::-1]), float(rng.uniform(0.8, 3)))
@@ -312,6 +326,25 @@ def _sheet(rng: np.random.Generator, paper: Paper, shape: tuple[int, int], deepe
     tooth = 1 + 0.006 * noise(rng, shape, 1)  # an enlarged photograph has no grain of its own
     page = [resize(np.ascontiguousarray(part[..., c]), *shape, Image.Resampling.BICUBIC) * tooth for c in range(3)]
     return page, zoom, light * float(np.median(gray))
+
+
+def _fibres(rng: np.random.Generator, shape: tuple[int, int], deepest: float) -> Field:
+    """Light of a sheet made of strips of reed: long fibres along one side and, paler, those of the layer below across.
+
+    deepest : depth that nearly all fibres stay below.
+    """
+    strength = float(rng.uniform(0.3, 1))
+    field = np.zeros(shape, np.float32)
+    for along, part in zip(rng.permutation(2), (1, rng.uniform(0.2, 0.8)), strict=True):
+        for thick, long, share in ((rng.uniform(1, 2.5), 60, 0.6), (rng.uniform(3, 8), 200, 0.5), (30, 400, 0.3)):
+            field += np.float32(part * share) * _streaks(rng, shape, *((thick, long) if along else (long, thick)))
+    return np.asarray(np.clip(1 + np.float32(strength * deepest / 2) * field, 1 - deepest, 1.2), np.float32)
+
+
+def _streaks(rng: np.random.Generator, shape: tuple[int, int], tall: float, wide: float) -> Field:
+    """Smooth noise of deviation about 0.7 in blobs so tall and wide."""
+    grid = rng.standard_normal((int(shape[0] / tall) + 4, int(shape[1] / wide) + 4), np.float32)
+    return resize(grid, *shape, Image.Resampling.BICUBIC)
 
 
 def _mount(rng: np.random.Generator, page: list[Field]) -> Field:
