@@ -78,7 +78,7 @@ def speed(names: list[str], pixels: int, rounds: int) -> None:
     print(f"{'method':<14}{'doxapy':>9}{'1 thread':>10}{'2 threads':>11}{'1':>8}{'2':>8}")
     for name in names:
         one, two = (Binarizer(method=name, threads=n, invert="no", **SAME.get(name, {})) for n in (1, 2))
-        one(gray[:200, :200].copy())  # compile
+        one(gray[:200, :200].copy())  # the first call loads what it needs
         runs: list[Callable[[], object]] = [lambda b=one: b(gray), lambda b=two: b(gray)]
         if name in SAME:
             runs.append(doxa(name, gray))
@@ -102,7 +102,7 @@ def peak(what: str, path: str) -> None:
         run: Callable[[Gray], object] = lambda page: page < threshold_sauvola(page, 75)  # noqa: E731
     else:
         run = Binarizer(method=what, threads=1, invert="no")
-    run(made_page(300 * 300))  # load and compile
+    run(made_page(300 * 300))  # the first page loads what it needs
     gray = np.load(path)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = _peak_bytes()

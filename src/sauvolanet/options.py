@@ -7,6 +7,7 @@ declarations; no default, range or help text is repeated anywhere else.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,7 +66,10 @@ class Option:
         if isinstance(value, bool):
             raise ValueError
         if self.type is int:
-            number = float(value)
+            try:
+                return int(value) if isinstance(value, str) else operator.index(value)
+            except (TypeError, ValueError):
+                number = float(value)  # 5e8, 3.0
             if number != int(number):
                 raise ValueError
             return int(number)

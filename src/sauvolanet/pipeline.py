@@ -183,7 +183,7 @@ class Result:
     """What came out: ink, (H, W) bool, True = ink; and where asked for the surface, (H, W) float32, 0–255.
 
     Before despeckling ink is exactly ``prepared.gray < surface``. free : (H, W) bool, where ink may be, whatever the
-    strength. dropped : how many rules were taken out.
+    strength. dropped : how many long rules were taken out.
     """
 
     prepared: Prepared
@@ -234,7 +234,7 @@ def decide(engine: Engine, prepared: Prepared, options: Options, *, keep_surface
     dropped = 0
     if options.lines == "drop":
         rules = lines.find(writing)
-        writing, dropped = rules.without(writing), len(rules.horizontal) + len(rules.vertical)
+        writing, dropped = rules.without(writing), rules.long
     free = writing | ~plain  # what is no writing at strength 0 is none at any other
     ink = Edges.of(gray, writing, free, prepared.paper, threads).at(options.strength) if options.strength else writing
     if surface is not None:

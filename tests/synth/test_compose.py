@@ -97,7 +97,7 @@ def test_type_and_nib_give_uneven_ink(tool: str, even: str, papers: list[Paper],
 
 def test_fibres_are_long_and_never_as_deep_as_the_ink() -> None:
     for seed in range(4):
-        light = compose._fibres(np.random.default_rng(seed), (300, 400), 0.3)
+        light = compose.fibre_light(np.random.default_rng(seed), (300, 400), 0.3)
         assert light.shape == (300, 400) and 0.7 <= light.min() < 0.95 and light.mean() == pytest.approx(1, abs=0.05)
         fine = light - np.mean([np.roll(light, shift, axis) for axis in (0, 1) for shift in (-15, 15)], 0)
         along = max((fine * np.roll(fine, 12, axis)).mean() for axis in (0, 1))

@@ -61,9 +61,9 @@ def _standalone(args: argparse.Namespace) -> int:
     from ..net import load
     from ..net.standalone import write_standalone
 
-    if args.source or args.licence or args.copyright or args.mean_with:
-        raise UsageError("--source, --licence, --copyright and --mean-with are for a run; an ONNX file says what its "
-                         "model says")  # fmt: skip
+    if args.source or args.licence or args.copyright or args.mean_with or args.single:
+        raise UsageError("--source, --licence, --copyright, --mean-with and --single are for a run; an ONNX file is as "
+                         "its model is")  # fmt: skip
     model = load(args.run)
     found = write_standalone(model, args.output, _page(args))
     print(f"{args.output}: {model.name}, {found}")

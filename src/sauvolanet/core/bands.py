@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-_lock = threading.Lock()
-_pool: tuple[int, ThreadPoolExecutor] | None = None  # the process it was made in, and the pool
+_pools: dict[int, ThreadPoolExecutor] = {}  # by the process it was made in; no lock, which a fork could leave taken
 
 
 def cores() -> int:
@@ -28,7 +26,6 @@ def run_bands(
         as they become free, so that a slow one holds nobody up. No band has fewer than ``least`` rows. The pool
         belongs to the process: after a fork the child makes its own.
     """
-    global _pool
     count = max(1, min(threads or cores(), height // least))
     if count == 1:
         return [work(0, height)]
@@ -41,10 +38,9 @@ def run_bands(
         for i in tickets:
             results[i] = work(edges[i], edges[i + 1])
 
-    with _lock:
-        if _pool is None or _pool[0] != os.getpid():
-            _pool = (os.getpid(), ThreadPoolExecutor(max(cores(), 2), thread_name_prefix="sauvolanet"))
-        pool = _pool[1]
+    pool = _pools.get(os.getpid())
+    if pool is None:  # threads begin with the first task, so one that another thread's was before costs nothing
+        pool = _pools.setdefault(os.getpid(), ThreadPoolExecutor(max(cores(), 2), thread_name_prefix="sauvolanet"))
     others = [pool.submit(take) for _ in range(count - 1)]
     take()
     for other in others:

@@ -69,7 +69,7 @@ def _decoded(image: PdfImage, filters: list[str], most: int) -> bytes:
     The renderer undoes any chain of filters without a limit of its own: two of a thousandfold each make gigabytes of
     a few bytes. So a chain is undone here first, step by step, and what cannot be is refused.
     """
-    if {"LZWDecode", "RunLengthDecode"} & set(filters):  # alone, as `_check_complete` has seen to
+    if {"LZWDecode", "RunLengthDecode"} & set(filters):  # alone, as `check_complete` has seen to
         return bytes(image.get_data(decode_simple=True))
     data = bytes(image.get_data(decode_simple=False))
     for name in filters:

@@ -91,7 +91,9 @@ def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: in
     if single or any(map(bound_to_process, [*places, target])):
         raise UsageError("shards need an output folder and inputs that every machine can open")
     model = settings.selection.model
-    if isinstance(model, str) and model not in shipped():  # other machines run in other folders
+    if model is not None and not isinstance(model, str):
+        raise UsageError("shards need a model's name, or a path that every machine can open")
+    if model is not None and model not in shipped():  # other machines run in other folders
         absolute = stores.absolute(str(locate(model)))
         settings = replace(settings, selection=replace(settings.selection, model=absolute))
     return make_plan(places, target, settings, shard_size)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import UnreadablePage
 from ..page.gray import gray_page
-from .document import DecodedPage, decoding, refuse_large
+from .document import DecodedPage, decoding, refuse_large, sane_dpi
 from .filters import check_complete
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Pdf:
         del pixels  # the colours are not needed any more
         gray = np.ascontiguousarray(np.rot90(made.gray, -turn // 90))
         # what the page measures is kept: pixels over inches, also where the rendered size was rounded to whole pixels
-        dpi = round(gray.shape[1] / inches_wide, 3), round(gray.shape[0] / inches_high, 3)
+        dpi = sane_dpi(round(gray.shape[1] / inches_wide, 3), round(gray.shape[0] / inches_high, 3))
         return DecodedPage(gray, made.channel, dpi, self.description)
 
     @contextlib.contextmanager

@@ -58,7 +58,8 @@ def run_tasks(tasks: Iterator[Task], jobs: int, setup: _Setup, tell: Tell) -> It
                 else:
                     yield message
         for worker in workers:
-            worker.connection.send(None)
+            with contextlib.suppress(OSError):  # it may have been killed while it had nothing to do
+                worker.connection.send(None)
         for worker in workers:
             worker.process.join()
     finally:

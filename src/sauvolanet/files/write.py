@@ -7,6 +7,7 @@ depend on the pages alone: no dates, no random identifiers.
 from __future__ import annotations
 
 import io
+import math
 import struct
 import zlib
 from collections.abc import Callable
@@ -121,7 +122,7 @@ def four_bytes(value: int) -> bytes:
 
 
 def _rational(value: float) -> tuple[int, int]:
-    exact = Fraction(value).limit_denominator(100_000)
+    exact = Fraction(value).limit_denominator(min(100_000, (2**32 - 1) // math.ceil(value)))
     return exact.numerator, exact.denominator
 
 

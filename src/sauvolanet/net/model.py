@@ -224,7 +224,7 @@ def load(name: str) -> Model:
 
 
 def _number(value: Any) -> float:
-    if not math.isfinite(number := float(value)):
+    if isinstance(value, (bool, str)) or not math.isfinite(number := float(value)):
         raise BadModel(f"{value} is not a number")
     return number
 
@@ -235,14 +235,17 @@ def _check(about: dict[str, Any]) -> None:
     for name in ("k", "r"):
         if len([_number(value) for value in about[name]]) != len(windows):
             raise BadModel(f"{name} must be one for each of the {len(windows)} windows")
-    for value in (about["alpha"], *about["constants"]):
+    if min(about["r"], default=1) <= 0:
+        raise BadModel("r must be above 0")
+    for value in (about["alpha"], *about["constants"], about["parameters"], about["macs_per_pixel"]):
         _number(value)
     if not isinstance(about["name"], str) or not about["name"]:
         raise BadModel("name must be text")
     check_scaling(about["scaling"])
     if about["bits"] not in (8, 32) or (about["bits"] == 8 and not fits(Model(about, {}).architecture)):
         raise BadModel("bits must be 32, or 8 for a network of the second kind")
-    about["training"].get("partition")
+    if not isinstance(about["training"].get("partition", ""), str):
+        raise BadModel("partition must be text")
     if Path(about["file"]).name != about["file"]:
         raise BadModel("file must be a name without a folder")
 

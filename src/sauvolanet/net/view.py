@@ -27,7 +27,6 @@ CELLS = 160  # along the long side of a page, at most
 STEP = 2  # every second pixel of every second row tells
 _COUNT, _SUM, _SQUARES, _DARK, _DARK_SUM = range(5)
 _SOME = np.float32(0.01)  # pixels; where sums are differences of totals, less is what rounding leaves of nothing
-_EXACT = 2**24  # sums of whole numbers below it are the same in any order
 _HABIT = slice(7, 9)  # of what is seen of a cell
 
 
@@ -40,7 +39,7 @@ def cell_sums(gray: Gray, cut: int, side: int, threads: int | None = 1) -> Array
     """(rows, columns, 5) of the cells of a page: pixels that tell, sums of their gray and of its square, and pixels darker
     than ``cut`` and the sum of their gray. side : of a cell, a multiple of `STEP`."""
     kernels = native()
-    if kernels is None or (side // STEP) ** 2 * 255**2 >= _EXACT:
+    if kernels is None:
         return cell_sums_numpy(gray, cut, side)
     sums, gray = np.empty([-(-n // side) for n in gray.shape] + [5], np.float32), by_rows(gray)
     run_bands(len(sums), threads, lambda a, b: kernels.cell_sums(gray, cut, side, STEP, a, b, sums), least=1)
@@ -50,13 +49,13 @@ def cell_sums(gray: Gray, cut: int, side: int, threads: int | None = 1) -> Array
 def cell_sums_numpy(gray: Gray, cut: int, side: int) -> Array:
     """The truth of the sums."""
     counts = [-(-n // side) for n in gray.shape]
-    sampled = gray[::STEP, ::STEP].astype(np.float32)
-    dark = (sampled < cut).astype(np.float32)
+    sampled = gray[::STEP, ::STEP].astype(np.int32)
+    dark = (sampled < cut).astype(np.int32)
     planes = (np.ones_like(sampled), sampled, sampled * sampled, dark, dark * sampled)
     lack = [(0, c * side // STEP - n) for c, n in zip(counts, sampled.shape, strict=True)]
     each = side // STEP
-    sums = [np.pad(p, lack).reshape(counts[0], each, counts[1], each).sum((1, 3)) for p in planes]
-    return np.stack(sums, -1)
+    sums = [np.pad(p, lack).reshape(counts[0], each, counts[1], each).sum((1, 3), np.int64) for p in planes]
+    return np.stack(sums, -1).astype(np.float32)
 
 
 def stroke_gray(sums: Array) -> float:
@@ -150,9 +149,8 @@ def sampled(values: Array, view: View, region: tuple[slice, slice], span: int) -
     """The map (rows, columns, N) of a view at the squares of ``span`` pixels of a region: linear between cells."""
     axes = []
     for axis, part in enumerate(region):
-        first, step = view.centres(axis, part.start, span)
-        count = -(-(part.stop - part.start) // span)
-        at = np.clip(first + np.arange(count) * step - 0.5, 0, values.shape[axis] - 1)
+        centres = np.arange(part.start, part.stop, span) + span / 2  # exact, so that a place is the same in every region
+        at = np.clip(view.origin[axis] + centres / view.side - 0.5, 0, values.shape[axis] - 1)
         before = np.minimum(np.floor(at).astype(np.intp), values.shape[axis] - 2)
         axes.append((before, (at - before).astype(np.float32)))
     (top, down), (left, right) = axes

@@ -74,7 +74,7 @@ class Found:
 
 
 def find(prepared: Prepared, ink: Ink, dropped: int = 0) -> Found:
-    """What is found on a page and its ink (bool, True = ink). dropped : rules that were taken out of the ink."""
+    """What is found on a page and its ink (bool, True = ink). dropped : long rules that were taken out of the ink."""
     share = float(np.count_nonzero(ink) / ink.size)
     stroke = prepared.stroke
     step = max(round(max((ink.size / _CELLS) ** 0.5, _STROKES * min(stroke, _THICKEST)) / _SAMPLES), 2)

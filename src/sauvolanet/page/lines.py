@@ -32,6 +32,7 @@ BEND = 0.012  # how far it bends from straight, as a part of its length
 WAVER = 0.7, 2e-4  # pixels by which its middle wavers, and more for each pixel of its length
 WAVE, WAVES = 300, 6  # pixels that waves of a long one have at least, and how many it has at most
 GAP = 4  # eights that may be missing between two parts of it
+MOST = 1000  # more of them across, or down, are the dashes of a screen or a pattern, and no rules
 
 _EIGHT = 8
 _FULL = np.uint64(0x0101010101010101)  # eight pixels of ink
@@ -78,6 +79,7 @@ class Rules(NamedTuple):
 
     horizontal: tuple[Rule, ...] = ()
     vertical: tuple[Rule, ...] = ()
+    long: int = 0  # how many of them are long by themselves; the others lie between two of those
 
     def without(self, ink: Ink) -> Ink:
         """Ink (bool, True = ink) without the rules; strokes that cross them stay whole."""
@@ -103,9 +105,9 @@ def find(ink: Ink) -> Rules:
     found = []
     for page, full, same, crossing in zip(pages, eights, long, long[::-1], strict=True):
         some = _chains(full, BETWEEN_SHAPE) if len(crossing) > 1 else ()
-        short = (_rule(page, c, BETWEEN_SHAPE) for c in some if c.length >= BETWEEN * letters and c.key not in same)
-        found.append((*same.values(), *(r for r in short if r is not None and _between(r, crossing.values()))))
-    return Rules(*found)
+        short = _rules(page, (c for c in some if c.key not in same), BETWEEN * letters, BETWEEN_SHAPE)
+        found.append((*same.values(), *(r for r in short.values() if _between(r, crossing.values()))))
+    return Rules(found[0], found[1], sum(len(rules) for rules in long))
 
 
 def count_long(ink: Ink, letters: int) -> int:
@@ -134,9 +136,16 @@ def _long_rules(pages: tuple[Ink, Ink], chains: list[list[_Chain]], letters: int
     long = []
     for page, some in zip(pages, chains, strict=True):
         least = min(LETTERS * letters, PART * page.shape[1])
-        tried = {c.key: _rule(page, c, SHAPE) for c in some if c.length >= least - 2 * _EIGHT}
-        long.append({key: rule for key, rule in tried.items() if rule is not None and len(rule.middle) >= least})
+        rules = _rules(page, some, least - 2 * _EIGHT, SHAPE)
+        long.append({key: rule for key, rule in rules.items() if len(rule.middle) >= least})
     return long
+
+
+def _rules(page: Ink, chains: Iterable[_Chain], least: float, shape: int) -> dict[tuple[int, int], Rule]:
+    """Those of the chains of at least so many pixels that are rules, by their keys; none if there are too many to be."""
+    likely = [c for c in chains if c.length >= least]
+    tried = {c.key: _rule(page, c, shape) for c in likely} if len(likely) <= MOST else {}
+    return {key: rule for key, rule in tried.items() if rule is not None}
 
 
 class _Chain(NamedTuple):

@@ -29,6 +29,7 @@ CONTRAST = 0.5  # least part of the way from its ground to the page's paper that
 EVEN = 0.25  # how far apart levels of the ground may be, as a part of the contrast
 MIDDLE = 0.2  # largest part of an area whose levels are between ground and letters
 LETTERS, MOST = 3, 2000  # fewer are none, more are the dots of a screen
+MOST_AREAS = 500  # more dark boxes on a page are a pattern
 LETTER_HEIGHT = 5  # pixels, at least
 STROKE = 0.05, 0.45  # width of strokes over the height of letters
 ALIKE = 0.7  # part of what is light that is letters, and of letters that stand beside others
@@ -57,6 +58,8 @@ def areas(gray: Gray, numbers: PageNumbers) -> list[Area]:
     boxes = runs.boxes()[:, names]
     high, wide = boxes[1] - boxes[0], boxes[3] - boxes[2]
     likely = (high >= LEAST_HIGH) & (wide >= LEAST_WIDE) & (size >= FILLED * high * wide)
+    if np.count_nonzero(likely) > MOST_AREAS:
+        return []
     wanted = np.zeros(len(runs.row), bool)
     wanted[names[likely]] = True
     own = np.flatnonzero(wanted[runs.component])

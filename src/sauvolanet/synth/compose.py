@@ -210,7 +210,7 @@ def compose(
     peak = darkness * _EVENNESS[tool] * math.erf(wanted / (2.83 * (soft + 0.3)))  # depth of a stroke's middle
     page, zoom, level = _sheet(rng, paper, shape, look.rules * peak)
     if look.fibres:
-        fibres = _fibres(rng, shape, look.fibres * peak)
+        fibres = fibre_light(rng, shape, look.fibres * peak)
         for channel in page:
             channel *= fibres
     if look.verso and rng.random() < look.verso:
@@ -328,7 +328,7 @@ def _sheet(rng: np.random.Generator, paper: Paper, shape: tuple[int, int], deepe
     return page, zoom, light * float(np.median(gray))
 
 
-def _fibres(rng: np.random.Generator, shape: tuple[int, int], deepest: float) -> Field:
+def fibre_light(rng: np.random.Generator, shape: tuple[int, int], deepest: float) -> Field:
     """Light of a sheet made of strips of reed: long fibres along one side and, paler, those of the layer below across.
 
     deepest : depth that nearly all fibres stay below.

@@ -24,7 +24,7 @@ _KILLED = "a process that prepares patches was killed; the same command goes on 
 
 
 class Feed:
-    """Batches of steps first, first + 1, …: worker w of W makes the steps with step mod W = w, two ahead."""
+    """Batches of steps first, first + 1, …: worker w of W makes every W-th, two ahead."""
 
     def __init__(self, patches: Patches, parts: list[range], first: int, workers: int = 2, ahead: int = 2) -> None:
         self.patches, self.parts, self.first, self.ahead = patches, parts, first, ahead
@@ -63,7 +63,7 @@ class Feed:
             process.join()
 
     def get(self, step: int) -> list[Batch[np.ndarray]]:
-        """The batches of a step; the memory is valid until the same worker's next but one step is asked for."""
+        """The batches of a step; the memory is valid until `done` is told of the step."""
         if not self.workers:
             return [self.patches.batch(step, part) for part in self.parts]
         worker = (step - self.first) % self.workers

@@ -123,13 +123,13 @@ static void strokes(View<const std::uint8_t, 2> gray, Index level, Index side, I
 }
 
 // Rows y0 … y1 − 1 of the cells of a view: of every step-th pixel of every step-th row the number, the sums of gray and of
-// its square, and the number and the sum of gray of those darker than cut. Sums have to fit into the digits of a float.
+// its square, and the number and the sum of gray of those darker than cut.
 static void cell_sums(View<const std::uint8_t, 2> gray, Index cut, Index side, Index step, Index y0, Index y1,
                       View<float, 3> sums) {
     for (Index i = y0; i < y1; i++)
         for (Index j = 0; j < sums.shape[1]; j++) {
             const Index left = j * side, right = std::min(left + side, gray.shape[1]);
-            std::int32_t found[5] = {};
+            std::int64_t found[5] = {};
             for (Index y = i * side; y < std::min((i + 1) * side, gray.shape[0]); y += step) {
                 const std::uint8_t *row = gray[y].data;
                 std::int32_t sum = 0, squares = 0, dark = 0, dark_sum = 0;
