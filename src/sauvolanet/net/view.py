@@ -149,7 +149,8 @@ def sampled(values: Array, view: View, region: tuple[slice, slice], span: int) -
     """The map (rows, columns, N) of a view at the squares of ``span`` pixels of a region: linear between cells."""
     axes = []
     for axis, part in enumerate(region):
-        centres = np.arange(part.start, part.stop, span) + span / 2  # exact, so that a place is the same in every region
+        # exact in binary, so that a place has the same value in every region
+        centres = np.arange(part.start, part.stop, span) + span / 2
         at = np.clip(view.origin[axis] + centres / view.side - 0.5, 0, values.shape[axis] - 1)
         before = np.minimum(np.floor(at).astype(np.intp), values.shape[axis] - 2)
         axes.append((before, (at - before).astype(np.float32)))
