@@ -52,7 +52,7 @@ class Option:
             raise UsageError(f"{self.name} must be {self.expected()}, not {value!r}")
         if self.type in (int, float):
             outside = (self.low is not None and result < self.low) or (self.high is not None and result > self.high)
-            if outside or (self.odd and result % 2 == 0) or not math.isfinite(result):
+            if outside or (self.odd and result % 2 == 0) or not -math.inf < result < math.inf:
                 raise UsageError(f"{self.name} must be {self.expected()}, not {value!r}")
         return result
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 from sauvolanet.files import pool
-from sauvolanet.files.worker import Worker
+from sauvolanet.files.inputs import Item
+from sauvolanet.files.worker import BatchSettings, Task, Worker
+from sauvolanet.pipeline import Selection
 
 from .conftest import make_book
 
@@ -46,6 +49,22 @@ def test_a_worker_killed_in_a_book_fails_all_its_pages(
     assert [row["page"] for row in failed] == [1, 2, 3]
     assert "SIGKILL" in failed[1]["error"] and "not written: page 2 failed" in failed[0]["error"]
     assert statuses(rows) == ["done"] * 6 + ["failed"] * 3
+
+
+def test_a_worker_killed_after_its_last_task_costs_nothing(scans: Path, tmp_path: Path, statuses: Statuses) -> None:
+    before = multiprocessing.active_children()
+
+    def tasks() -> Iterator[Task]:
+        yield Task(Item(str(scans / "0.png"), "0"), {})
+        for idle in multiprocessing.active_children():  # a worker that has done its task asks for the next
+            if idle not in before:
+                idle.kill()
+                idle.join()
+
+    settings = BatchSettings(Selection.of(method="otsu"))
+    setup = settings, str(tmp_path / "ink"), None, None, 1, None
+    assert statuses(list(pool.run_tasks(tasks(), 1, setup, lambda *begun: None))) == ["done"]
+    assert (tmp_path / "ink" / "0.png").exists()
 
 
 def _serve_and_die_in_a_book(*args: Any) -> None:

@@ -63,6 +63,15 @@ def test_a_resolution_that_is_none(gray: np.ndarray, dpi: tuple[int, int]) -> No
     assert page.dpi is None
 
 
+@pytest.mark.parametrize(("wide", "dpi"), [(0.3, None), (0.36, 18_000), (648, 10), (720, None)])
+def test_a_resolution_of_a_pdf_that_is_none(make_pdf: Callable[..., bytes], wide: float, dpi: float | None) -> None:
+    """A scan of 90 × 90 pixels on a page of so many points, 72 to the inch: 21,600 dpi and 9 dpi are nonsense."""
+    draw = b"q %f 0 0 %f 0 0 cm /I0 Do Q" % (wide, wide)
+    (page,) = read(make_pdf([np.full((90, 90), 200, np.uint8)], (wide, wide), draw))
+    assert page.gray.shape == (90, 90)
+    assert page.dpi == (pytest.approx((dpi, dpi), rel=1e-4) if dpi else None)
+
+
 @pytest.mark.parametrize("compression", ["raw", "tiff_lzw"])
 def test_turned_tiff_is_upright_and_its_resolution_turned_with_it(gray: np.ndarray, compression: str) -> None:
     data = saved(Image.fromarray(gray), "TIFF", tiffinfo={274: 6}, dpi=(300, 150), compression=compression)

@@ -25,7 +25,7 @@ from PIL import Image
 from sauvolanet.cli import main
 from sauvolanet.errors import BadData, RunFailed, UsageError
 from sauvolanet.files import binarize_many, plan_batch, run_shard, shards
-from sauvolanet.net.model import SHIPPED, load_once
+from sauvolanet.net.model import SHIPPED, load, load_once
 
 Run = Callable[..., list[dict[str, Any]]]
 Statuses = Callable[[list[dict[str, Any]]], list[str]]
@@ -194,6 +194,12 @@ def test_shards_need_a_folder(scans: Path, tmp_path: Path, run: Run) -> None:
         run(scans, "memory://ink", shard=(1, 1))
     with pytest.raises(UsageError, match="every machine"):
         run("memory://scans", tmp_path / "ink", shard=(1, 1))
+    assert not (tmp_path / "ink").exists()
+
+
+def test_a_loaded_model_stays_on_its_machine(scans: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a model's name, or a path"):
+        plan_batch(scans, tmp_path / "ink", model=load("original"))
     assert not (tmp_path / "ink").exists()
 
 

@@ -151,6 +151,13 @@ def test_group_4_round_trip(width: int, height: int, seed: int, share: float) ->
         assert (np.asarray(image) != ink).all()  # PIL: True = white
 
 
+@pytest.mark.parametrize("dpi", [(79_999.99999, 66_666.667), (25.4 / 3, 0.001), DPI])
+def test_any_resolution_fits_into_the_32_bits_of_a_tiff(tmp_path: Path, dpi: tuple[float, float]) -> None:
+    path = write_file(tmp_path / "a.tif", "tiff", [np.eye(3, dtype=bool)], dpi=dpi)
+    with tifffile.TiffFile(path) as tiff:
+        assert tiff.pages[0].resolution == pytest.approx(dpi, abs=1e-4)
+
+
 def test_a_tiff_beyond_4_gb_says_so() -> None:
     with pytest.raises(OutputError, match="at most 4 GB"):
         write.four_bytes(2**32)

@@ -80,8 +80,16 @@ def test_a_damaged_file_does_not_load(copy: Path) -> None:
         ({"margins": 25}, "not the description of a model"),
         ({"k": [0.1]}, "k must be one for each of the 8 windows"),
         ({"r": "rr"}, "not the description of a model"),
+        ({"r": [0.5] * 7 + [0]}, "r must be above 0"),
+        ({"r": [0.5] * 7 + [-0.1]}, "r must be above 0"),
+        ({"k": [0.5] * 7 + ["0.5"]}, "0.5 is not a number"),
+        ({"r": [0.5] * 7 + [True]}, "True is not a number"),
+        ({"alpha": "5"}, "5 is not a number"),
+        ({"parameters": "44,041"}, "44,041 is not a number"),
+        ({"macs_per_pixel": None}, "not the description of a model"),
         ({"file": "../original.npz"}, "without a folder"),
         ({"training": None}, "not the description of a model"),
+        ({"training": {"partition": 1}}, "partition must be text"),
     ],
 )
 def test_a_foreign_description_does_not_load(copy: Path, change: dict[str, object], message: str) -> None:

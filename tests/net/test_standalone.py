@@ -96,6 +96,14 @@ def test_in_8_bits_the_ink_is_the_same(seed: int, tmp_path: Path) -> None:
     assert found.startswith(("threshold within", "ink as the runtime's but for"))
 
 
+def test_an_onnx_file_is_as_its_model_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What would make another model of a run is refused, not passed over."""
+    for options in (["--single"], ["--licence", "MIT"], ["--mean-with", "swift"]):
+        assert main(["export", "original", "--standalone", "-o", str(tmp_path / "model.onnx"), *options]) == 2
+        assert options[0] in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert main(["export", "original", "--standalone", "-o", str(tmp_path / "model.onnx")]) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,17 @@ def test_sums_of_cells_are_those_of_numpy(shape: tuple[int, int], side: int, lev
     for one in (gray, np.full_like(gray, 255), gray.T):
         for cut in (0, 100, 256):
             np.testing.assert_array_equal(cell_sums(one, cut, side, 3), cell_sums_numpy(one, cut, side))
+
+
+@pytest.mark.parametrize("low", [210, 255])
+def test_sums_of_large_cells_are_exact(low: int, level: str) -> None:
+    """Cells of a page 71,000 pixels long: the squares of a white one add up to more than 31 bits."""
+    gray = np.random.default_rng(low).integers(low, 256, (444, 444), dtype=np.uint8)
+    tell = gray[::STEP, ::STEP].astype(np.int64)
+    dark = tell[tell < 230]
+    expected = np.array([tell.size, tell.sum(), (tell**2).sum(), dark.size, dark.sum()]).astype(np.float32)
+    for sums in (cell_sums(gray, 230, 444), cell_sums_numpy(gray, 230, 444)):
+        np.testing.assert_array_equal(sums, expected[None, None])
 
 
 def test_strokes_are_as_dark_as_the_middle_of_them() -> None:
@@ -103,6 +116,15 @@ def test_a_map_is_linear_between_the_centres_of_cells() -> None:
     assert np.allclose(found[0, :, 1], 2 + (8 * np.arange(8) + 4 - 8) / 16)
     part = sampled(places, view, (slice(32, 48), slice(16, 64)), 8)
     assert np.array_equal(part, found[2:, 2:])
+
+
+def test_a_place_has_the_same_value_in_every_region() -> None:
+    view = View(np.zeros((40, 50, VIEW_INPUTS), np.float32), 36, (5, 5))  # the middle of a cell is that of a square
+    values = np.random.default_rng(0).normal(0, 1, (40, 50, 2)).astype(np.float32)
+    whole = sampled(values, view, (slice(0, 640), slice(0, 800)), 4)
+    for top, left in itertools.product(range(0, 640, 64), range(0, 800, 64)):
+        part = sampled(values, view, (slice(top, 640), slice(left, 800)), 4)
+        assert np.array_equal(part, whole[top // 4 :, left // 4 :])
 
 
 def test_a_mirrored_or_turned_page_is_seen_mirrored_or_turned() -> None:

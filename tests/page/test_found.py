@@ -64,6 +64,18 @@ def test_the_pipeline_tells_it_whatever_makes_the_ink(method: str | None) -> Non
     assert twice.stroke_width == pytest.approx(2 * result.found.stroke_width, rel=0.1)
 
 
+def test_of_the_rules_of_a_table_the_long_ones_count() -> None:
+    """Two long rules and, from one to the other, two as short as four letters are high: kept or dropped, two are told."""
+    page = np.full((300, 600), PAPER, np.uint8)
+    for left in range(30, 570, 20):
+        page[60:84, left : left + 4] = INK
+    page[40:42, 20:580] = page[140:142, 20:580] = INK
+    page[40:142, 20:22] = page[40:142, 578:580] = INK
+    kept, dropped = (Binarizer(method="otsu", lines=lines).run(page) for lines in ("keep", "drop"))
+    assert kept.ink[50:130, 578:580].all() and not dropped.ink[50:130, 578:580].any()
+    assert kept.found.lines == dropped.found.lines == 2
+
+
 def test_thick_strokes_are_read_at_half_their_size() -> None:
     page = np.kron(writing(400, 400), np.ones((4, 4), np.uint8))  # strokes of 16 pixels
     assert Binarizer().run(page).found.reading_size == 0.5

@@ -9,7 +9,7 @@ import pytest
 
 from sauvolanet import binarize, synth, threshold
 from sauvolanet.core.arrays import Ink
-from sauvolanet.page.lines import Rule, Rules, find
+from sauvolanet.page.lines import MOST, Rule, Rules, find
 
 
 def blank(height: int = 200, width: int = 400) -> Ink:
@@ -85,6 +85,14 @@ def test_no_rule() -> None:
     area[50:350, 50:550] = True
     for page in (bar, dots, dashes, wave, area):
         assert counts(page) == (0, 0), page.sum()
+
+
+def test_a_pattern_of_dashes_is_no_rules() -> None:
+    """Each of them alone would be one."""
+    page = blank(4 * (MOST + 1), 160)
+    page[2::4, 20:140] = True
+    assert counts(page) == (0, 0)
+    assert counts(page[:100]) == (25, 0)
 
 
 def test_crossing_strokes_stay_whole() -> None:

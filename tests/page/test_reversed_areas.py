@@ -12,7 +12,7 @@ from sauvolanet import Binarizer, binarize, synth
 from sauvolanet.core.arrays import Gray, Ink
 from sauvolanet.page.gray import to_gray
 from sauvolanet.page.numbers import PageNumbers
-from sauvolanet.page.reversed_areas import Area, areas, turned
+from sauvolanet.page.reversed_areas import MOST_AREAS, Area, areas, turned
 from sauvolanet.score import datasets
 
 
@@ -80,6 +80,15 @@ def test_what_is_no_reversed_area() -> None:
     desk = np.full((600, 500), 30, np.uint8)
     desk[80:520, 60:440] = np.where(letters(440, 380, 16, 3), 30, 220)
     assert not found(desk)
+
+
+def test_a_pattern_of_boxes_has_none() -> None:
+    """Each of them alone would be one."""
+    box = np.full((28, 68), 230, np.uint8)
+    box[4:24, 4:64] = np.where(letters(20, 60, 10, 2), 230, 40)
+    rows = MOST_AREAS // 6 + 1
+    assert not found(np.tile(box, (rows, 6)))
+    assert len(found(np.tile(box, (15, 6)))) == 90
 
 
 def test_pictures_are_none() -> None:
