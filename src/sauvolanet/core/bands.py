@@ -39,7 +39,7 @@ def run_bands(
             results[i] = work(edges[i], edges[i + 1])
 
     pool = _pools.get(os.getpid())
-    if pool is None:  # threads begin with the first task, so one that another thread's was before costs nothing
+    if pool is None:  # of two made at once one is kept; the other, without a task, has no threads
         pool = _pools.setdefault(os.getpid(), ThreadPoolExecutor(max(cores(), 2), thread_name_prefix="sauvolanet"))
     others = [pool.submit(take) for _ in range(count - 1)]
     take()

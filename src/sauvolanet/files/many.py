@@ -83,7 +83,7 @@ def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: in
 
     It is written into the output folder, where every machine finds it; options as in `binarize_many`.
     """
-    from ..net.model import locate, shipped
+    from ..net.model import Model, locate, shipped
     from .shards import make_plan
 
     places, target = _places(inputs), os.fspath(output)
@@ -91,10 +91,10 @@ def plan_batch(inputs: Place | Iterable[Place], output: Place, *, shard_size: in
     if single or any(map(bound_to_process, [*places, target])):
         raise UsageError("shards need an output folder and inputs that every machine can open")
     model = settings.selection.model
-    if model is not None and not isinstance(model, str):
+    if isinstance(model, Model):
         raise UsageError("shards need a model's name, or a path that every machine can open")
-    if model is not None and model not in shipped():  # other machines run in other folders
-        absolute = stores.absolute(str(locate(model)))
+    if model is not None and os.fspath(model) not in shipped():  # other machines run in other folders
+        absolute = stores.absolute(str(locate(os.fspath(model))))
         settings = replace(settings, selection=replace(settings.selection, model=absolute))
     return make_plan(places, target, settings, shard_size)
 

@@ -30,6 +30,9 @@ def run_tasks(tasks: Iterator[Task], jobs: int, setup: _Setup, tell: Tell) -> It
     workers: list[_Process] = []
     try:
         while True:
+            for worker in [w for w in workers if w.task is None and not w.process.is_alive()]:
+                workers.remove(worker)  # killed while it had nothing to do: no page is to blame
+                worker.stop()
             idle = [w for w in workers if w.task is None]
             task = None
             while (len(workers) < jobs or idle) and (task := again.popleft() if again else next(tasks, None)):

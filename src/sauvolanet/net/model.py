@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -223,9 +222,12 @@ def load(name: str) -> Model:
     return load_once(path, stat.st_mtime_ns, stat.st_size)
 
 
+_LARGEST, _LEAST_R = 1e9, 1e-6  # single precision computes with them, and k / r stays finite
+
+
 def _number(value: Any) -> float:
-    if isinstance(value, (bool, str)) or not math.isfinite(number := float(value)):
-        raise BadModel(f"{value} is not a number")
+    if isinstance(value, (bool, str)) or not abs(number := float(value)) < _LARGEST:
+        raise BadModel(f"{value!r} is not a number below {_LARGEST:g}")
     return number
 
 
@@ -235,8 +237,8 @@ def _check(about: dict[str, Any]) -> None:
     for name in ("k", "r"):
         if len([_number(value) for value in about[name]]) != len(windows):
             raise BadModel(f"{name} must be one for each of the {len(windows)} windows")
-    if min(about["r"], default=1) <= 0:
-        raise BadModel("r must be above 0")
+    if min(about["r"], default=1) < _LEAST_R:
+        raise BadModel(f"r must be at least {_LEAST_R:g}")
     for value in (about["alpha"], *about["constants"], about["parameters"], about["macs_per_pixel"]):
         _number(value)
     if not isinstance(about["name"], str) or not about["name"]:
