@@ -39,7 +39,7 @@ from .options import (
     VERB_OPTIONS,
     validate,
 )
-from .page import lines, reversed_areas
+from .page import dark_areas, lines
 from .page.formats import open_image
 from .page.found import Found, find
 from .page.gray import GrayPage, gray_page, resized
@@ -249,9 +249,9 @@ def prepare(page: GrayPage, engine: Engine, options: Options, times: int = 1) ->
     inverted = options.invert == "yes" or (options.invert == "auto" and numbers.light_on_dark(gray))
     if inverted:
         gray, numbers = 255 - gray, numbers.inverted()
-    found = [] if options.invert == "no" or numbers.blank else reversed_areas.areas(gray, numbers)
+    found = [] if options.invert == "no" or numbers.blank else dark_areas.areas(gray, numbers)
     if found:
-        gray = reversed_areas.turned(gray, found)
+        gray = dark_areas.turned(gray, found)
         numbers = PageNumbers.of(gray, options.threads)
     read = None if engine.reading is None or numbers.blank else engine.reading.read(gray, options.threads)
     return Prepared(gray, numbers, numbers.blank, inverted, page.channel, times, read, len(found))

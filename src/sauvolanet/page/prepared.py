@@ -16,7 +16,7 @@ class Prepared:
     gray : (H, W) uint8, 0 black: enlarged, and inverted as a whole or in areas if need be. numbers : of that gray.
     blank : nothing is on it. inverted : it was light on dark. channel : of a colour page, the one that became gray.
     times : it has so many times the page's rows and columns. read : the page as the engine reads it, where it has a
-    reading. reversed : how many areas of it were light on dark.
+    reading. areas : how many dark bars and boxes of it have letters (`sauvolanet.page.dark_areas`).
     """
 
     gray: Gray
@@ -26,7 +26,7 @@ class Prepared:
     channel: str
     times: int
     read: Read | None = None
-    reversed: int = 0
+    areas: int = 0
 
     @property
     def paper(self) -> PaperLevel:

@@ -1,4 +1,4 @@
-"""Light letters on dark bars and boxes come out as letters; pictures, frames and bold letters stay as they are."""
+"""Letters on dark bars and boxes, light or darker ones, come out as letters; pictures, frames and bold letters stay as they are."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from PIL import Image
 
 from sauvolanet import Binarizer, binarize, synth
 from sauvolanet.core.arrays import Gray, Ink
+from sauvolanet.page.dark_areas import MOST_AREAS, Area, areas, turned
 from sauvolanet.page.gray import to_gray
 from sauvolanet.page.numbers import PageNumbers
-from sauvolanet.page.reversed_areas import MOST_AREAS, Area, areas, turned
 from sauvolanet.score import datasets
 
 
@@ -57,6 +57,30 @@ def test_letters_become_dark(place: tuple[slice, slice], high: int, paper: int, 
     beside = np.ones(page.shape, bool)
     beside[place[0].start - 2 : place[0].stop + 2, place[1].start - 2 : place[1].stop + 2] = False
     assert np.array_equal(out[beside], page[beside])
+
+
+@pytest.mark.parametrize(("paper", "ground", "letter"), [(230, 110, 40), (240, 100, 35), (160, 80, 45)])
+def test_darker_letters_on_a_dark_box(paper: int, ground: int, letter: int) -> None:
+    """Lit until its ground is as light as the paper: each gray times paper / ground, cut off."""
+    mask = letters(220, 250, 16, 3)
+    page = page_of_box(paper, ground, letter)
+    (area,) = found(page)
+    assert (area.ground, area.letters, area.paper) == (ground, letter, paper)
+    out = turned(page, [area])
+    assert np.array_equal(out[BOX] == letter * paper // ground, mask)
+    assert np.array_equal(out[BOX] == paper, ~mask)
+    page[BOX][~mask] = round(0.7 * paper)  # read as it is
+    assert not found(page)
+    page[BOX][~mask] = letter + 10  # as good as dark all over
+    assert not found(page)
+    result = binarize(page_of_box(paper, ground, letter), method="otsu")
+    assert np.array_equal(result[BOX], mask)
+
+
+def page_of_box(paper: int, ground: int, letter: int) -> Gray:
+    page = page_with(BOX, np.zeros((220, 250), bool), paper, ground)
+    page[BOX][letters(220, 250, 16, 3)] = letter
+    return page
 
 
 def test_a_bar_askew() -> None:
@@ -110,13 +134,13 @@ def test_the_verb_reads_them(options: dict[str, str]) -> None:
     light = letters(220, 250, 24, 4)
     page = page_with(BOX, light)
     result = Binarizer(**options).run(page, keep_surface=True)
-    assert result.prepared.reversed == 1 and result.surface is not None
+    assert result.prepared.areas == 1 and result.surface is not None
     assert np.array_equal(result.ink, result.prepared.gray < result.surface)
     both = (result.ink[BOX] & light).sum()
     assert both > 0.85 * light.sum() and both > 0.85 * result.ink[BOX].sum()
     assert np.array_equal(result.ink, binarize(page, threads=3, **options))
     as_is = Binarizer(invert="no", **options).run(page)
-    assert as_is.prepared.reversed == 0 and np.array_equal(as_is.prepared.gray, page)
+    assert as_is.prepared.areas == 0 and np.array_equal(as_is.prepared.gray, page)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 900), (900, 3), (40, 40)])

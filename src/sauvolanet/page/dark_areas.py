@@ -1,10 +1,10 @@
-"""Reversed areas: light letters on a dark bar or box of a page that is otherwise dark on light.
+"""Dark areas: letters, light ones or still darker ones, on a dark bar or box of a page that is otherwise dark on light.
 
-    gray ▸ dark without a gap ▸ what it encloses ▸ is that letters, on even ground?     areas
-    in the area ground and letters change their levels; its edge becomes paper          turned
+    gray ▸ dark without a gap ▸ what differs from its ground ▸ is that letters, on even ground?     areas
+    light letters and ground change their levels, ground with dark letters is lit                   turned
 
-Pictures are no reversed areas: their ground is not even, they have levels between dark and light, or what is light in
-them does not stand side by side like letters.
+The area's edge becomes paper. Pictures are no such areas: their ground is not even, they have levels between, or what
+differs from the ground does not stand side by side like letters.
 """
 
 from __future__ import annotations
@@ -24,8 +24,12 @@ LEAST_HIGH, LEAST_WIDE = 6, 32  # blocks, of an area
 THIN = 2  # blocks to each side of what does not belong to it: letters that touch it
 FILLED = 0.3  # least part of its bounding box that is dark ground
 WHOLE = 0.94  # least part of its rows and of its columns, from end to end, that it has
-LIGHT = 0.02, 0.45  # part of an area that is light
-CONTRAST = 0.5  # least part of the way from its ground to the page's paper that its letters' level is at
+LIGHT = 0.02, 0.45  # part of an area that is light, where its letters are
+DARK = 0.004, 0.45  # the same of darker letters
+CONTRAST = 0.5  # least part of the way from its ground to the page's paper that its light letters' level is at
+GROUND = 0.6  # largest part of the paper's level that ground with darker letters has; lighter ground is read as it is
+DEPTH, LEAST_DEPTH = 0.25, 12  # least part of its ground's level by which letters are darker, and least levels
+DARKEST = 0.2  # percentile of an area that is its dark letters' level
 EVEN = 0.25  # how far apart levels of the ground may be, as a part of the contrast
 MIDDLE = 0.2  # largest part of an area whose levels are between ground and letters
 LETTERS, MOST = 3, 2000  # fewer are none, more are the dots of a screen
@@ -37,16 +41,26 @@ EDGE = 2  # pixels to both sides of an area's edge that become paper
 
 
 class Area(NamedTuple):
-    """A reversed area: its bounding box, the pixels of that which it has (True), and its levels of ground and letters."""
+    """A dark area: its bounding box, the pixels of that which it has (True), its levels of ground and letters, and of the
+    paper around it."""
 
     place: tuple[slice, slice]
     mask: Ink
     ground: int
     letters: int
+    paper: int
+
+    @property
+    def table(self) -> Gray:
+        """(256,) what each gray of the area becomes, dark on light."""
+        grays = np.arange(256)
+        if self.letters > self.ground:
+            return np.clip(self.ground + self.letters - grays, 0, 255).astype(np.uint8)
+        return np.minimum(grays * self.paper // max(self.ground, 1), 255).astype(np.uint8)
 
 
 def areas(gray: Gray, numbers: PageNumbers) -> list[Area]:
-    """The reversed areas of a page, gray (H, W) uint8, dark on light, with its numbers."""
+    """The dark areas of a page, gray (H, W) uint8, dark on light, with its numbers."""
     cut = numbers.body.otsu()
     side = max(min(gray.shape) // UNITS, 1)
     solid = _largest(gray, side) < cut
@@ -69,8 +83,6 @@ def areas(gray: Gray, numbers: PageNumbers) -> list[Area]:
     found = []
     for one, box in zip(names[likely], boxes[:, likely].T, strict=True):
         here = slice(*np.searchsorted(runs.component, (one, one + 1)))
-        if (whole[here] - runs.last[here]).sum() * side**2 < LETTERS * LETTER_HEIGHT:
-            continue
         top, bottom, left, right = box.tolist()
         origin = (top - 1, left - 1)  # one block of the outside all around
         inside = Runs(runs.row[here] - origin[0], runs.first[here] - origin[1], whole[here] - origin[1], own)
@@ -85,9 +97,8 @@ def turned(gray: Gray, found: Iterable[Area]) -> Gray:
     gray = gray.copy()
     for area in found:
         part = gray[area.place]
-        swapped = np.clip(area.ground + area.letters - part.astype(np.int16), 0, 255).astype(np.uint8)
         outer, inner = (_spread(area.mask, EDGE), ~_spread(~area.mask, EDGE))
-        part[:] = np.where(inner, swapped, np.where(outer, np.uint8(area.letters), part))
+        part[:] = np.where(inner, area.table[part], np.where(outer, area.table[area.ground], part))
     return gray
 
 
@@ -112,7 +123,7 @@ def _opened(runs: Runs, shape: tuple[int, int]) -> Ink:
 
 
 def _area(gray: Gray, inside: Ink, origin: tuple[int, int], side: int, cut: int, paper: float) -> Area | None:
-    """The reversed area of blocks (True); None if it is none. origin : row and column of the first block."""
+    """The area of blocks (True) with letters; None if it has none. origin : row and column of the first block."""
     count = np.count_nonzero(inside)
     if not count or any(count < WHOLE * _spanned(way) for way in (inside, inside.T)):
         return None
@@ -125,23 +136,46 @@ def _area(gray: Gray, inside: Ink, origin: tuple[int, int], side: int, cut: int,
           for p, o, n in zip(place, origin, inside.shape, strict=True)]  # fmt: skip
     mask = inside[np.ix_(*at)]
     dark = part < cut
-    light = mask & ~dark
+    levels = _light_letters(part, mask, ~dark, paper) or _dark_letters(part, mask & dark, paper)
+    if levels is None:
+        return None
+    mask |= dark & _spread(mask, side + 1)
+    around = part[~mask & ~dark]
+    return Area(place, mask, *levels, round(float(np.median(around))) if around.size else round(paper))
+
+
+def _light_letters(part: Gray, mask: Ink, light: Ink, paper: float) -> tuple[int, int] | None:
+    """The levels of ground and letters of an area (True in the mask) whose light pixels are letters."""
+    light = mask & light
     share = np.count_nonzero(light) / np.count_nonzero(mask)
     if not LIGHT[0] <= share <= LIGHT[1]:
         return None
-    ground = part[mask & dark]
-    low, middle, high = np.percentile(ground, (5, 50, 75))
+    ground = part[mask & ~light]
     letters = float(np.percentile(part[light], 75))
+    contrast = letters - float(np.median(ground))
+    if contrast < CONTRAST * (paper - np.median(ground)) or not _two_levels(part[mask], ground, contrast):
+        return None
+    return (round(float(np.median(ground))), round(letters)) if _letters(light) else None
+
+
+def _dark_letters(part: Gray, mask: Ink, paper: float) -> tuple[int, int] | None:
+    """The levels of ground and letters of a dark area (True in the mask) that has still darker letters."""
+    letters, middle = np.percentile(part[mask], (DARKEST, 50))
     contrast = letters - middle
-    if contrast < CONTRAST * (paper - middle) or contrast <= 0:
+    if middle > GROUND * paper or -contrast < max(DEPTH * middle, LEAST_DEPTH):
         return None
-    levels = (part[mask] - middle) / contrast
-    if np.mean((levels > 0.3) & (levels < 0.7)) > MIDDLE or high - low > EVEN * contrast:
+    dark = mask & (part < middle + contrast / 2)
+    share = np.count_nonzero(dark) / np.count_nonzero(mask)
+    if not DARK[0] <= share <= DARK[1] or not _two_levels(part[mask], part[mask & ~dark], contrast):
         return None
-    if not _letters(light):
-        return None
-    mask |= dark & _spread(mask, side + 1)
-    return Area(place, mask, round(middle), round(letters))
+    return (round(middle), round(letters)) if _letters(dark) else None
+
+
+def _two_levels(grays: Gray, ground: Gray, contrast: float) -> bool:
+    """Whether grays are an even ground and letters that differ from it by the contrast, and little between."""
+    low, middle, high = np.percentile(ground, (5, 50, 75) if contrast > 0 else (25, 50, 95))
+    levels = (grays - middle) / contrast
+    return bool(contrast and np.mean((levels > 0.3) & (levels < 0.7)) <= MIDDLE and high - low <= EVEN * abs(contrast))
 
 
 def _spanned(mask: Ink) -> int:
@@ -150,9 +184,9 @@ def _spanned(mask: Ink) -> int:
     return int((rows.shape[1] - rows.argmax(axis=1) - rows[:, ::-1].argmax(axis=1)).sum())
 
 
-def _letters(light: Ink) -> bool:
-    """Whether what is light (True) in an area is letters: alike in height, of strokes, side by side."""
-    runs = runs_of(light)
+def _letters(ink: Ink) -> bool:
+    """Whether what differs (True) from an area's ground is letters: alike in height, of strokes, side by side."""
+    runs = runs_of(ink)
     names = runs.names()
     size = np.bincount(runs.component, runs.last - runs.first)[names]
     boxes = runs.boxes()[:, names]
@@ -163,7 +197,7 @@ def _letters(light: Ink) -> bool:
     letter = (high >= LETTER_HEIGHT) & (high >= 0.4 * usual) & (high <= 2 * usual)
     if letter.sum() < LETTERS or size[letter].sum() < ALIKE * size.sum():
         return False
-    if not STROKE[0] * usual <= stroke_width(light) <= STROKE[1] * usual:
+    if not STROKE[0] * usual <= stroke_width(ink) <= STROKE[1] * usual:
         return False
     top, bottom, left, right = boxes[:, letter]
     if len(top) > MOST:
