@@ -83,21 +83,21 @@ def shadow(pages: Mapping[str, Gray], binarize: Callable[[Gray], Ink]) -> list[L
 
 
 def strength(pages: Sequence[Scan], binarize: Callable[[object, float], Ink]) -> list[Line]:
-    """Ink at the ends over ink at 0, and whether a pixel is ever lost by more strength."""
+    """Ink of each strength over ink at 0, and whether a pixel is ever lost by more strength."""
     ratios, broken = [], []
     for page in pages:
         image = page.load()
         inks = [binarize(image, s) for s in STRENGTHS]
         plain = inks[STRENGTHS.index(0)].sum()
-        ratios.append((inks[0].sum() / plain, inks[-1].sum() / plain))
+        ratios.append([ink.sum() / plain for ink in inks])
         if any((lighter & ~heavier).any() for lighter, heavier in pairwise(inks)):
             broken.append(page.id)
-    least, most = (statistics.median(values) for values in zip(*ratios, strict=True))
+    told = " · ".join(f"{statistics.median(values):.2f}" for values in zip(*ratios, strict=True))
     return [
-        (f"strength −1, ink over ink at 0, median of {len(pages)} pages", f"{least:.2f}", "at most 0.75"),
-        ("strength 1, the same", f"{most:.2f}", "at least 1.25"),
+        (f"ink at strength −1 · −0.5 · 0 · 0.5 · 1 over ink at 0, median of {len(pages)} pages", told,
+         "at most 0.75 at −1, at least 1.25 at 1"),
         ("pages with a pixel that more strength takes away", ", ".join(broken) or "none", "none"),
-    ]
+    ]  # fmt: skip
 
 
 def ruled(gray: Gray, ink: Ink) -> tuple[Gray, Ink]:

@@ -9,7 +9,7 @@ import pytest
 
 from sauvolanet import binarize, synth, threshold
 from sauvolanet.page.reading import PaperLevel
-from sauvolanet.page.strength import HEAVIEST, LIGHTEST, Edges, level, moved
+from sauvolanet.page.strength import HEAVIEST, LIGHTEST, Edges, moved
 
 STRENGTHS = tuple(round(i / 10 - 1, 1) for i in range(21))
 
@@ -26,12 +26,24 @@ def test_a_stroke_moves_through_its_soft_edge() -> None:
     edges = edges_of([200, 200, 140, 100, 0, 0, 100, 140, 200, 200], [0, 0, 0, 1, 1, 1, 1, 0, 0, 0])
     # ink beside it is gray 0, so 100 lies at 0.5 of the way to the paper and 140 at 0.7
     assert edges.share[1, 3] == pytest.approx(0.5) and edges.share[1, 2] == pytest.approx(0.7)
-    light = -(1 - 0.5) / (1 - LIGHTEST)  # where the level is 0.5
-    assert edges.at(light + 0.01)[1].astype(int).tolist() == [0, 0, 0, 1, 1, 1, 1, 0, 0, 0]
-    assert edges.at(light - 0.01)[1].astype(int).tolist() == [0, 0, 0, 0, 1, 1, 0, 0, 0, 0]
-    heavy = 0.7 / HEAVIEST
-    assert edges.at(heavy - 0.01)[1].astype(int).tolist() == [0, 0, 0, 1, 1, 1, 1, 0, 0, 0]
-    assert edges.at(heavy + 0.01)[1].astype(int).tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 0, 0]
+    assert edges.at(-1)[1].astype(int).tolist() == [0, 0, 0, 0, 1, 1, 0, 0, 0, 0]
+    assert edges.at(1)[1].astype(int).tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 0, 0]
+
+
+def test_half_the_strength_takes_and_gives_half_as_much() -> None:
+    """A stroke whose edges are steps of every gray, as many of each."""
+    grays = np.arange(64, 192)
+    row = np.concatenate([grays[::-1], np.zeros(200, int), grays])
+    gray, ink = np.array([row] * 3, np.uint8), np.array([row < 128] * 3)
+    share = (gray / 200).astype(np.float32)
+    edges = Edges(ink, np.ones_like(ink), share, 128)
+    plain, least, most = (edges.at(s).sum() for s in (0, -1, 1))
+    assert least == (share < LIGHTEST).sum() and most == (share < HEAVIEST).sum()
+    for strength in (0.25, 0.5, 0.75):
+        assert edges.at(-strength).sum() == pytest.approx(plain - strength * (plain - least), abs=6)
+        assert edges.at(strength).sum() == pytest.approx(plain + strength * (most - plain), abs=6)
+    hard = Edges(ink, np.ones_like(ink), np.where(ink, 0, 1).astype(np.float32), 1)  # nothing to take or to give
+    assert all(np.array_equal(hard.at(s), ink) for s in (-1, -0.5, 0, 0.5, 1))
 
 
 def test_nothing_grows_where_no_ink_may_be() -> None:
@@ -40,11 +52,6 @@ def test_nothing_grows_where_no_ink_may_be() -> None:
     free[:, :2] = False
     veto = Edges(edges.ink, free, edges.share, edges.reach)
     assert veto.at(1)[1].astype(int).tolist() == [0, 0, 1, 1, 1, 0]
-
-
-def test_levels_grow_and_meet_the_plain_ink_at_zero() -> None:
-    assert [float(level(s)) for s in (-1, 0, 1)] == pytest.approx([LIGHTEST, 1, HEAVIEST])
-    assert float(level(1e-6)) < 1e-5
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """Heavier and lighter ink: strokes grow into the soft edge around them, or shrink out of it.
 
 Where a stroke ends is a level between the gray of its ink and that of the paper beside it. The strength moves that
-level, whatever the threshold is there: a surface that lies far above or below every gray would not move a stroke.
+level, whatever the threshold is there: a surface that lies far above or below every gray would not move a stroke. The
+levels of strengths between are the page's own, so that half the strength takes or gives half as much ink.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +48,30 @@ class Edges:
     def at(self, strength: float) -> Ink:
         """Ink (bool, True = ink) of a strength: it only grows with strength, and only where it touches ink."""
         if strength <= 0:
-            return self.ink & (self.share < level(strength)) if strength else self.ink
-        soft = self.free & (self.share < level(strength))
+            return self.ink & (self.share < self.level(strength)) if strength else self.ink
+        return self._grown(self.level(strength))
+
+    def level(self, strength: float) -> np.float32:
+        """Where between the gray of its ink (0) and of the paper (1) a stroke ends; not for strength 0."""
+        if abs(strength) == 1:
+            return np.float32(HEAVIEST if strength > 0 else LIGHTEST)
+        moving = self._coming if strength > 0 else self._going
+        at = strength if strength > 0 else 1 + strength
+        return moving[int(at * len(moving))] if len(moving) else np.float32(0 if strength > 0 else np.inf)
+
+    @cached_property
+    def _going(self) -> npt.NDArray[np.float32]:
+        """The shares of the ink that strength -1 takes, sorted."""
+        return np.sort(self.share[self.ink & (self.share >= LIGHTEST)])
+
+    @cached_property
+    def _coming(self) -> npt.NDArray[np.float32]:
+        """The shares of the ink that strength 1 gives, sorted."""
+        return np.sort(self.share[self._grown(np.float32(HEAVIEST)) & ~self.ink])
+
+    def _grown(self, level: np.float32) -> Ink:
+        """The ink grown into what is darker than a level."""
+        soft = self.free & (self.share < level)
         ink = self.ink
         for _ in range(self.reach):
             ink = ink | (grown(ink) & soft)
@@ -56,7 +80,7 @@ class Edges:
     def onset(self, strengths: Sequence[float]) -> npt.NDArray[np.uint8]:
         """For each pixel the first of the strengths (growing, 0 among them) at which it is ink; their number if none."""
         zero = strengths.index(0)
-        levels = np.array([level(s) if s else np.inf for s in strengths], np.float32)
+        levels = np.array([self.level(s) if s else np.inf for s in strengths], np.float32)
         lighter = np.searchsorted(levels[: zero + 1], self.share, side="right")
         heavier = zero + 1 + np.searchsorted(levels[zero + 1 :], self.share, side="right")
         heavier[~self.free] = len(strengths)
@@ -66,11 +90,6 @@ class Edges:
             around = np.minimum.reduce([beside[:-2, 1:-1], beside[2:, 1:-1], beside[1:-1, :-2], beside[1:-1, 2:]])
             first = np.minimum(first, np.maximum(around, heavier)).astype(np.uint8)
         return first
-
-
-def level(strength: float) -> np.float32:
-    """Where between the gray of its ink (0) and of the paper (1) a stroke ends."""
-    return np.float32(strength * HEAVIEST if strength > 0 else 1 + strength * (1 - LIGHTEST))
 
 
 def moved(surface: Surface, gray: Gray, ink: Ink) -> Surface:
