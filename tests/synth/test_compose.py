@@ -71,6 +71,20 @@ def test_rules_stay_paler_than_the_writing(papers: list[Paper], inks: list[Writi
         assert np.percentile(gray[far & ~truth], 0.5) > np.median(gray[truth]), about
 
 
+def test_black_rules_under_a_pencil_are_paper(inks: list[Writing], tmp_path: Path) -> None:
+    """As black as the sheet's rules may be, they become at most 0.6 as deep as the pale writing."""
+    sheet = np.full((120, 90, 3), 160, np.uint8)
+    sheet[10::20] = 0
+    Image.fromarray(sheet).save(tmp_path / "black.png")
+    black = [Paper("black", tmp_path / "black.png", frozenset({"lined", "ruled"}))]
+    for seed in range(6):
+        look = Look("lines", stroke=(5, 6), tools=("pencil",), darkness={"pencil": (0.4, 0.4)})
+        colour, truth, _ = compose.compose(seed, black, inks, look, height=200, width=240)
+        gray = to_gray(colour).astype(float)
+        paper, written = np.percentile(gray[~truth], 80), np.median(gray[truth])
+        assert paper - np.percentile(gray[~truth], 0.5) < 1.1 * (paper - written)  # noise and the edges of strokes
+
+
 def test_a_shadow_of_our_own_darkens_the_paper(papers: list[Paper], inks: list[Writing]) -> None:
     light = Look("x", lambda t: "plain" in t, tools=("pen",), stroke=(4, 5))
     dark = Look("x", lambda t: "plain" in t, tools=("pen",), stroke=(4, 5), shadow=1.0)

@@ -316,9 +316,10 @@ def _sheet(rng: np.random.Generator, paper: Paper, shape: tuple[int, int], deepe
     light = rng.uniform(150, 240) / max(float(np.percentile(gray, 85)), 1)
     source *= np.float32(light)
     if depth > deepest:
+        less = np.float32(np.log(1 - deepest) / np.log(1 - depth))
         for c in range(3):
             ratio = over_paper(source[..., c])
-            source[..., c] *= ratio ** np.float32(np.log(1 - deepest) / np.log(1 - depth) - 1)
+            source[..., c] = np.where(ratio < 1, paper_beside(source[..., c]) * ratio**less, source[..., c])
     zoom = float(rng.uniform(1.0, 2.5))
     flips = rng.random(2) < 0.5
     rows, columns = (_mirror(rng, -(-n // zoom), m) for n, m in zip(shape, gray.shape, strict=True))
@@ -370,9 +371,14 @@ def _mount(rng: np.random.Generator, page: list[Field]) -> Field:
 
 
 def over_paper(values: Field) -> Field:
-    """Values over the paper's next to them, at most 1: paper is 1, rules are less."""
-    ratio = blur(values, 0.4) / np.maximum(blur(largest(values, 6), 3), 1)
-    return np.clip(ratio / np.median(ratio), np.float32(0.08), 1)
+    """Values over the paper's next to them, at most 1: paper is 1, rules are less, black ones little more than 0."""
+    return np.clip(values / paper_beside(values), np.float32(0.08), 1)
+
+
+def paper_beside(values: Field) -> Field:
+    """The usual level of the paper next to each value."""
+    lightest = np.maximum(blur(largest(values, 6), 3), 1)
+    return np.asarray(lightest * np.median(values / lightest), np.float32)
 
 
 def _mirror(rng: np.random.Generator, wanted: float, there: int) -> npt.NDArray[np.int64]:
