@@ -136,7 +136,11 @@ def _area(gray: Gray, inside: Ink, origin: tuple[int, int], side: int, cut: int,
           for p, o, n in zip(place, origin, inside.shape, strict=True)]  # fmt: skip
     mask = inside[np.ix_(*at)]
     dark = part < cut
-    levels = _light_letters(part, mask, ~dark, paper) or _dark_letters(part, mask & dark, paper)
+    light = mask & ~dark
+    share = np.count_nonzero(light) / np.count_nonzero(mask)
+    if share > LIGHT[1]:
+        return None
+    levels = _light_letters(part, mask, light, paper) if share >= LIGHT[0] else _dark_letters(part, mask & dark, paper)
     if levels is None:
         return None
     mask |= dark & _spread(mask, side + 1)
@@ -145,21 +149,17 @@ def _area(gray: Gray, inside: Ink, origin: tuple[int, int], side: int, cut: int,
 
 
 def _light_letters(part: Gray, mask: Ink, light: Ink, paper: float) -> tuple[int, int] | None:
-    """The levels of ground and letters of an area (True in the mask) whose light pixels are letters."""
-    light = mask & light
-    share = np.count_nonzero(light) / np.count_nonzero(mask)
-    if not LIGHT[0] <= share <= LIGHT[1]:
-        return None
+    """The levels of ground and letters of an area (True in the mask), if what is light in it is letters."""
     ground = part[mask & ~light]
-    letters = float(np.percentile(part[light], 75))
-    contrast = letters - float(np.median(ground))
-    if contrast < CONTRAST * (paper - np.median(ground)) or not _two_levels(part[mask], ground, contrast):
+    middle, letters = float(np.median(ground)), float(np.percentile(part[light], 75))
+    contrast = letters - middle
+    if contrast < CONTRAST * (paper - middle) or not _two_levels(part[mask], ground, contrast):
         return None
-    return (round(float(np.median(ground))), round(letters)) if _letters(light) else None
+    return (round(middle), round(letters)) if _letters(light) else None
 
 
 def _dark_letters(part: Gray, mask: Ink, paper: float) -> tuple[int, int] | None:
-    """The levels of ground and letters of a dark area (True in the mask) that has still darker letters."""
+    """The levels of ground and letters of an area (True in the mask), if it has letters that are still darker."""
     letters, middle = np.percentile(part[mask], (DARKEST, 50))
     contrast = letters - middle
     if middle > GROUND * paper or -contrast < max(DEPTH * middle, LEAST_DEPTH):
@@ -172,10 +172,10 @@ def _dark_letters(part: Gray, mask: Ink, paper: float) -> tuple[int, int] | None
 
 
 def _two_levels(grays: Gray, ground: Gray, contrast: float) -> bool:
-    """Whether grays are an even ground and letters that differ from it by the contrast, and little between."""
+    """Whether grays are an even ground and letters that differ from it by the contrast, not 0, and little between."""
     low, middle, high = np.percentile(ground, (5, 50, 75) if contrast > 0 else (25, 50, 95))
     levels = (grays - middle) / contrast
-    return bool(contrast and np.mean((levels > 0.3) & (levels < 0.7)) <= MIDDLE and high - low <= EVEN * abs(contrast))
+    return bool(np.mean((levels > 0.3) & (levels < 0.7)) <= MIDDLE and high - low <= EVEN * abs(contrast))
 
 
 def _spanned(mask: Ink) -> int:
