@@ -147,6 +147,11 @@ def test_a_recipe_after_another(small: Path) -> None:
     assert recipe.stages[:-1] == first.stages and recipe.after == first
     assert [(stage.name, stage.recipe) for stage in recipe.stages] == [
         ("first", "small"), ("second", "small"), ("third", "more")]  # fmt: skip
+    more.write_text(MORE.replace('"small.toml"', '"small.toml"\nuntil = "first"').replace('"second"', '"first"'))
+    assert [stage.name for stage in read(str(more)).stages] == ["first", "third"]
+    more.write_text(MORE.replace('"small.toml"', '"small.toml"\nuntil = "frist"'))
+    with pytest.raises(BadData, match="stage in until: 'frist'; did you mean first"):
+        read(str(more))
     more.write_text(MORE.replace("small.toml", "more.toml"))
     with pytest.raises(BadData, match="comes after itself"):
         read(str(more))

@@ -2,6 +2,7 @@
 
     name = "swift"                      # and title, hours (to expect on two cores), [expect] (figures to expect)
     after = "swift-heldout"             # or none: another recipe, whose stages come first
+    until = "varied"                    # or none: the last of them that does
 
     [[stage]]                           # at most four; each is a training run
     name = "first"
@@ -125,8 +126,8 @@ def _read(name: str, before: tuple[Path, ...]) -> Recipe:
 
 def _recipe(raw: dict[str, Any], after: Recipe | None) -> Recipe:
     _keys(raw, "the recipe", {"name": str, "title": str, "hours": float, "stage": list, "export": dict},
-          {"expect": dict, "mean": dict, "after": str})  # fmt: skip
-    stages = {stage.name: stage for stage in after.stages} if after else {}
+          {"expect": dict, "mean": dict, "after": str, "until": str})  # fmt: skip
+    stages = {stage.name: stage for stage in _before(raw, after)}
     count = len(stages) + len(raw["stage"])
     if not (raw["stage"] and count <= MOST_STAGES):
         raise UsageError(f"a recipe has 1 to {MOST_STAGES} stages, this one has {count}")
@@ -154,6 +155,17 @@ def _recipe(raw: dict[str, Any], after: Recipe | None) -> Recipe:
         raise UsageError(f"hours must be above 0, not {raw['hours']:g}")
     return Recipe(raw["name"], raw["title"], raw["hours"], raw.get("expect", {}), tuple(stages.values()), of, raw["export"],
                   after)  # fmt: skip
+
+
+def _before(raw: dict[str, Any], after: Recipe | None) -> tuple[Stage, ...]:
+    """The stages of another recipe that come first."""
+    stages = after.stages if after else ()
+    if "until" not in raw:
+        return stages
+    names = [stage.name for stage in stages]
+    if raw["until"] not in names:
+        raise UnknownName("stage in until:", raw["until"], names)
+    return stages[: names.index(raw["until"]) + 1]
 
 
 def _stage(raw: Any, number: int, before: Mapping[str, Stage], recipe: str) -> Stage:
