@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,8 @@ def test_the_recipes_are_those_of_shipped_models() -> None:
         assert one.name == one.export["name"] == name
         assert one.stages[0].start == recipe.NOTHING
     swift, heldout = recipes["swift"], recipes["swift-heldout"]
-    (*before, last), (*common, _) = swift.stages, heldout.stages
+    (*before, last), (*common, thin) = swift.stages, heldout.stages
     assert before == common  # so that what judges the one judges the other
     assert (last.settings.train, last.settings.hold_out) == (("all",), False)
+    of_data = {name: getattr(thin.settings, name) for name in ("train", "hold_out", "set_weights", "steps", "validate_every")}
+    assert replace(last.settings, **of_data) == thin.settings
