@@ -61,5 +61,7 @@ def test_the_recipes_are_those_of_shipped_models() -> None:
     (*before, last), (*common, thin) = swift.stages, heldout.stages
     assert before == common  # so that what judges the one judges the other
     assert (last.settings.train, last.settings.hold_out) == (("all",), False)
-    of_data = {name: getattr(thin.settings, name) for name in ("train", "hold_out", "set_weights", "steps", "validate_every")}
+    of_data = {
+        name: getattr(thin.settings, name) for name in ("train", "hold_out", "set_weights", "steps", "validate_every")
+    }
     assert replace(last.settings, **of_data) == thin.settings
