@@ -372,7 +372,7 @@ def _mount(rng: np.random.Generator, page: list[Field]) -> Field:
 
 def over_paper(values: Field) -> Field:
     """Values over the paper's next to them, at most 1: paper is 1, rules are less, black ones little more than 0."""
-    return np.clip(values / paper_beside(values), np.float32(0.08), 1)
+    return np.asarray(np.clip(values / paper_beside(values), np.float32(0.08), 1), np.float32)
 
 
 def paper_beside(values: Field) -> Field:
